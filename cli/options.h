@@ -39,6 +39,7 @@ typedef struct cli_option {
     double min, max;
     bool above;                /* min itself is not allowed */
     const cli_choice *choices; /* ended by a NULL name; of a CLI_TEXT what shells offer, and anything is taken */
+    const char *suffix; /* of a CLI_CHOICE: what ends so is the name of a file, and taken, too; NULL: nothing is */
 } cli_option;
 
 /* What a shell offers for an argument. */

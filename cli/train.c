@@ -186,8 +186,9 @@ static const cli_choice fills[] = {
 #define AT(member) offsetof(pc_train_options, member)
 
 static const cli_option options[] = {
-    {"arch", 'a', CLI_CHOICE, AT(arch), "article", "NAME", .help = "The network to train", .group = "Network",
-     .choices = archs},
+    {"arch", 'a', CLI_CHOICE, AT(arch), "article", "NAME",
+     .help = "The network to train; or FILE.json, which describes one", .group = "Network", .choices = archs,
+     .suffix = ".json"},
     {"size", 's', CLI_SIZE, AT(height), "64", "PIXELS",
      .help = "Pictures are resized to PIXELS x PIXELS, or to HEIGHTxWIDTH (--size 48x96)", .min = 8, .max = 4096},
     {"shorter", 0, CLI_INT, AT(shorter), "0", "PIXELS",
@@ -312,8 +313,8 @@ const cli_command cli_train = {
         "  DIR/cat  DIR/dog              (a share is kept for testing: --val-split)\n"
         "\n"
         "The result is a folder with the network, report.html, metrics.jsonl and a checkpoint. The network is "
-        "model.h5, a Keras file, or from vgg11 on model.safetensors, which torchvision's network of that name "
-        "loads; both say what the classes are and how pictures are prepared. Ctrl-C saves the checkpoint and says how "
+        "model.h5, a Keras file, or from vgg11 on and of a FILE.json model.safetensors, by torchvision's names; both "
+        "say what the classes are and how pictures are prepared. Ctrl-C saves the checkpoint and says how "
         "to go on.",
     .group = "Train and use a network",
     .options = options,

@@ -69,6 +69,13 @@ static bool outside(const cli_option *option, double number)
     return !(number <= option->max && (option->above ? number > option->min : number >= option->min));
 }
 
+/* A file in place of a choice, where the option takes one. */
+static bool names_file(const cli_option *option, const char *value)
+{
+    const size_t n = strlen(value), suffix = option->suffix ? strlen(option->suffix) : 0;
+    return suffix && n > suffix && strcmp(value + n - suffix, option->suffix) == 0;
+}
+
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
@@ -214,6 +221,8 @@ bool cli_store(const cli_option *option, const char *value, void *settings, char
     case CLI_PAIR:
         return parse_pair(option, value, place, message);
     case CLI_CHOICE:
+        if (names_file(option, value))
+            break;
         snprintf(what, sizeof what, "--%s", option->name);
         return (*(const char **)place = cli_find_choice(what, option->choices, value, message)) != NULL;
     case CLI_TEXT:

@@ -23,7 +23,8 @@ typedef struct pc_train_options {
     int reserved_;
     const char *data;      /* a folder with train/ and test/ (or training_set/, test_set/), or class folders */
     const char *out;       /* run folder, NULL: "run": the model, checkpoint, metrics.jsonl, report.html */
-    const char *arch;      /* "article", "two-conv", "mlp", "lenet", or a network of models.h: "resnet18" */
+    const char *arch;      /* "article", "two-conv", "mlp", "lenet", a network of models.h: "resnet18"; or
+                            * a file that ends in .json and describes one (docs/training.md) */
     const char *optimizer; /* "adam", "sgd", "adamw", "rmsprop", "lion" */
     const char *schedule;  /* of the rate: "constant", "cosine", "linear", "one-cycle" (schedule.h) */
     const char *init;      /* "glorot", "he", "torch"; networks of models.h begin as they do */
@@ -117,8 +118,9 @@ typedef struct pc_train_summary {
     int64_t train_pictures, test_pictures, skipped, damaged;
     double loss, accuracy, test_loss, test_accuracy, seconds; /* of the last epoch */
     pc_epoch_result kept; /* the epoch whose weights the model has; its epoch is 0 while none is finished */
-    const char *model;    /* its name in the run folder: "model.h5", or of networks of models.h "model.safetensors" */
-    bool stopped_early;   /* by early_stop */
+    const char *
+        model; /* its name in the run folder: "model.h5", or of networks of models.h, and described ones, "model.safetensors" */
+    bool stopped_early; /* by early_stop */
 } pc_train_summary;
 
 /* PC_OK also when stopped: summary->interrupted; the run folder then has a checkpoint to go on from. From the end of

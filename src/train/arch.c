@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "models/models.h"
+#include "train/described.h"
 
 /* `article`: Conv 32 3x3 with stride 3 (what Keras makes of Convolution2D(32, 3, 3)), ReLU, max-pool 2, dense 128. */
 static pc_module *article(pc__frame p, int outputs, pc_init_kind init)
@@ -140,6 +141,11 @@ static int find(const char *name, pc__frame pictures)
     return -1;
 }
 
+bool pc__arch_is_keras(const char *name)
+{
+    return !pc__is_description(name) && !pc__picture_network_exists(name);
+}
+
 static pc__picture_options options_of(pc__frame p)
 {
     return (pc__picture_options){.channels = p.channels, .height = p.height, .width = p.width};
@@ -147,6 +153,8 @@ static pc__picture_options options_of(pc__frame p)
 
 pc_module *pc__arch_new(const char *name, pc__frame pictures, int outputs, pc_init_kind init)
 {
+    if (pc__is_description(name))
+        return pc__described_new(name, pictures, outputs, init);
     if (pc__picture_network_exists(name))
         return pc_picture_network_new(name, outputs, options_of(pictures));
     const int i = find(name, pictures);
@@ -163,6 +171,8 @@ static pc_status measure_named(const char *name, pc__frame pictures, int outputs
 
 pc_status pc__arch_measure(const char *name, pc__frame pictures, int outputs, pc__arch_size *size)
 {
+    if (pc__is_description(name))
+        return pc__described_measure(name, pictures, outputs, size);
     if (pc__picture_network_exists(name))
         return measure_named(name, pictures, outputs, size);
     const int i = find(name, pictures);

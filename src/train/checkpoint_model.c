@@ -57,7 +57,7 @@ static pc_status take(const char *path, const pc__checkpoint_file *file, pc__ope
     if (status == PC_ERR_UNSUPPORTED && !pc_failed())
         return unknown(path);
     PC__TRY(status);
-    model->file.arch[0] = 0; /* notes are not for checkpoints */
+    model->file.arch = NULL; /* notes are not for checkpoints */
     PC__TRY(take_weights(path, file, model->file.net));
     pc_module_set_training(model->file.net, false);
     return PC_OK;

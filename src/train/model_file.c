@@ -1,7 +1,7 @@
 /* model_file.c: classifiers to and from Keras files. */
 #include "train/model_file.h"
 
-#include "models/models.h"
+#include "train/arch.h"
 #include "train/label_layer.h"
 
 #include <limits.h>
@@ -51,12 +51,12 @@ static pc_status put_rescaling(pc__keras_model *keras, const pc__model_file *mod
 
 const char *pc__model_name(const char *arch)
 {
-    return pc__picture_network_exists(arch) ? "model.safetensors" : "model.h5";
+    return pc__arch_is_keras(arch) ? "model.h5" : "model.safetensors";
 }
 
 pc_status pc__model_save(const char *path, const pc__model_file *model)
 {
-    if (model->arch[0])
+    if (model->arch)
         return pc__model_save_weights(path, model);
     pc__keras_model keras = {.name = "sequential"};
     const pc__frame frame = pc__preparation_frame(&model->preparation);
@@ -78,7 +78,7 @@ pc_status pc__model_save(const char *path, const pc__model_file *model)
 
 pc_status pc__model_note(const char *path, const pc__model_file *model)
 {
-    if (model->arch[0])
+    if (model->arch)
         return pc__model_save_weights(path, model);
     pc__keras_model keras = {0};
     pc_status status = pc__keras_name_classes(&keras, model->class_names, model->class_count);
@@ -263,5 +263,6 @@ void pc__model_close(pc__opened_model *model)
 {
     pc_module_free(model->file.net);
     pc__free(model->names);
+    pc__free(model->arch);
     *model = (pc__opened_model){0};
 }

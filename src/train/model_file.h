@@ -16,10 +16,10 @@ typedef struct pc__model_file {
     bool open;                  /* reading: it takes pictures of any size; `preparation` has 0, or what is asked for */
     const char *const *class_names; /* writing: borrowed */
     int class_count;
-    char arch[40]; /* of a network that is a safetensors file: its name; else "" */
+    const char *arch; /* borrowed; of a network that is a safetensors file: what pc__arch_new makes it of; else NULL */
 } pc__model_file;
 
-/* What the file of a network of that name is called in the folder of a run. */
+/* What the file of such a network (pc__arch_new) is called in the folder of a run. */
 const char *pc__model_name(const char *arch);
 
 /* Write it whole or not at all. */
@@ -34,6 +34,7 @@ typedef struct pc__opened_model {
     char (*names)[PC_CLASS_NAME_MAX];
     bool named;         /* the file has them; otherwise they are numbers */
     char optimizer[64]; /* Keras's class name, or "" */
+    char *arch;         /* file.arch */
 } pc__opened_model;
 
 /* Read any Keras file that is a classifier of grey or colour pictures of a known size. Where it does not say so,

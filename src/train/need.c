@@ -13,7 +13,7 @@ pc_status pc__need_of(const pc__run *run, int outputs, pc__need *need)
     const pc_train_options *s = &run->s;
     const pc__frame frame = {s->height, s->width, s->channels};
     pc__arch_size size;
-    PC__TRY(pc__arch_measure(s->arch, frame, outputs, &size));
+    PC__TRY(pc__arch_measure(run->arch, frame, outputs, &size));
     const int slots = strncmp(s->optimizer, "adam", 4) == 0  ? 2
                       : strcmp(s->optimizer, "rmsprop") == 0 ? 1 + (s->momentum > 0)
                                                              : strcmp(s->optimizer, "lion") == 0 || s->momentum > 0;

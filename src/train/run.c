@@ -1,7 +1,7 @@
 /* run.c: pc_train_folder: from settings to a trained network and its files. */
 #include "train/run.h"
 
-#include "train/arch.h"
+#include "train/described.h"
 #include "train/need.h"
 
 #include <math.h>
@@ -153,7 +153,7 @@ static pc_status make_network(pc__run *run)
 {
     int classes = pc_loader_class_count(run->fit.train);
     pc_seed(run->s.seed);
-    run->fit.net = pc__arch_new(run->s.arch, pc__run_frame(run), classes == 2 ? 1 : classes, run->init);
+    run->fit.net = pc__arch_new(run->arch, pc__run_frame(run), classes == 2 ? 1 : classes, run->init);
     if (!run->fit.net)
         return pc_error_last()->status;
     PC__TRY(pc_module_to(run->fit.net, run->device, PC_F32));
@@ -178,7 +178,7 @@ static pc_status open_best(pc__run *run)
     if (!run->fit.test || strcmp(run->s.keep, "last") == 0)
         return PC_OK;
     pc_generator before = pc_generator_get();
-    run->kept = pc__arch_new(run->s.arch, pc__run_frame(run), classes == 2 ? 1 : classes, run->init);
+    run->kept = pc__arch_new(run->arch, pc__run_frame(run), classes == 2 ? 1 : classes, run->init);
     pc_generator_set(before);
     return run->kept ? pc__best_open_in(&run->fit.best, run->kept, run->fit.net, run->fit.optimizer)
                      : pc_error_last()->status;
@@ -242,9 +242,20 @@ static pc_status tell_start(const pc__run *run)
     return PC_OK;
 }
 
+/* A name, or a file that describes the network. */
+static pc_status find_arch(pc__run *run)
+{
+    const size_t n = strlen(run->s.arch), suffix = strlen(".json");
+    if (n > suffix && strcmp(run->s.arch + n - suffix, ".json") == 0)
+        PC__TRY(pc__description_read(run->s.arch, &run->description));
+    run->arch = run->description ? run->description : run->s.arch;
+    return PC_OK;
+}
+
 static pc_status run_all(pc__run *run)
 {
     run->start = pc__seconds_now();
+    PC__TRY(find_arch(run));
     if (run->device.type == PC_CPU) /* others are asked when they are awake */
         PC__TRY(pc__need_check(run, 1));
     run->s.cache = pc__need_cache(run);
@@ -285,7 +296,7 @@ static void summarise(const pc__run *run, pc_train_summary *summary)
                                   .test_loss = NAN,
                                   .test_accuracy = NAN,
                                   .kept = *pc__run_kept(run),
-                                  .model = pc__model_name(run->s.arch),
+                                  .model = pc__model_name(run->arch),
                                   .stopped_early = !run->fit.stopped && run->fit.at.epoch < run->s.epochs,
                                   .seconds = run->seconds};
     if (run->fit.test) {
@@ -318,6 +329,7 @@ static void release(pc__run *run)
     pc__free(run->counts);
     pc__free(run->network);
     pc__free(run->begun);
+    pc__free(run->description);
     pc_module_free(run->kept);
     pc_module_free(run->fit.net);
     pc_loader_free(run->fit.train);

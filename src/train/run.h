@@ -30,6 +30,8 @@ typedef struct pc__run {
     pc_fill_mode fill;
     double mean[PC_PREPARATION_CHANNELS], std[PC_PREPARATION_CHANNELS]; /* of pixels in [0, 1] */
     pc_init_kind init;
+    const char *arch;                            /* what pc__arch_new takes: s.arch, or the description in that file */
+    char *description;                           /* from pc__alloc; NULL: there is none */
     char head[64];                               /* the name of the network's last layer, for init_from and freeze */
     char *begun;                                 /* what was taken from init_from, in words; NULL: nothing */
     const char **class_names;                    /* of the training folder */

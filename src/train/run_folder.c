@@ -16,7 +16,7 @@ static pc_status name_files(pc__run *run)
         const char *name;
     } files[] = {{&run->checkpoint, "checkpoint"},
                  {&run->metrics, "metrics.jsonl"},
-                 {&run->model, pc__model_name(run->s.arch)},
+                 {&run->model, pc__model_name(run->arch)},
                  {&run->report, "report.html"}};
     for (int i = 0; i < PC__COUNT(files); i++) {
         pc__text text = {0};
@@ -63,17 +63,20 @@ pc_status pc__run_open_folder(pc__run *run)
 }
 
 /* The network of an earlier run may be in a file of another kind. */
-static void remove_models(const pc__run *run)
+static pc_status remove_models(const pc__run *run)
 {
     static const char *const names[] = {"model.h5", "model.safetensors"};
-    const size_t folder = strlen(run->model) - strlen(pc__model_name(run->s.arch));
+    const size_t folder = strlen(run->model) - strlen(pc__model_name(run->arch));
     for (int i = 0; i < PC__COUNT(names); i++) {
         pc__text path = {0};
         pc__text_add(&path, "%.*s%s", (int)folder, run->model, names[i]);
-        if (!path.failed)
+        const bool failed = path.failed;
+        if (!failed)
             unlink(path.data);
         pc__text_free(&path);
+        PC__TRY(failed ? PC_ERR_MEMORY : PC_OK);
     }
+    return PC_OK;
 }
 
 /* The empty history shows now, not after hours, whether the folder can be written to. The checkpoint goes first: a
@@ -82,7 +85,7 @@ static pc_status begin(pc__run *run)
 {
     PC__TRY(pc__file_write(run->metrics, "", 0));
     unlink(run->checkpoint);
-    remove_models(run);
+    PC__TRY(remove_models(run));
     unlink(run->report);
     return PC_OK;
 }

@@ -1,5 +1,5 @@
 /* run_save.c: a run's checkpoint and its network, and how often they are written. */
-#include "models/models.h"
+#include "train/arch.h"
 #include "train/checkpoint.h"
 #include "train/run.h"
 
@@ -47,8 +47,7 @@ pc__model_file pc__run_model(const pc__run *run)
                            .preparation = preparation,
                            .class_names = (const char *const *)run->class_names,
                            .class_count = classes};
-    if (pc__picture_network_exists(run->s.arch))
-        snprintf(file.arch, sizeof file.arch, "%s", run->s.arch);
+    file.arch = pc__arch_is_keras(run->arch) ? NULL : run->arch;
     return file;
 }
 

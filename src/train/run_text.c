@@ -141,6 +141,15 @@ static void put_steps(pc__text *text, const pc__run *run)
         pc__text_add(text, "--schedule %s\n--epochs %d\n", s->schedule, s->epochs);
 }
 
+/* FNV-1a */
+static uint64_t hash(const char *text)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * 0x100000001b3u;
+    return h;
+}
+
 /* Everything that decides the weights, but not how long to train. */
 pc_status pc__run_settings_text(pc__run *run)
 {
@@ -152,10 +161,11 @@ pc_status pc__run_settings_text(pc__run *run)
                    {"zoom", s->zoom}, {"rotation", s->rotation}, {"val-split", run->split ? s->val_split : 0}};
     pc__text text = {0};
     char device[PC_DEVICE_NAME_MAX];
+    const char *name = run->description ? "described" : s->arch;
     /* the kind of device, not which one; sim computes with cpu's kernels, to the same bits */
     pc_device_name(run->device.type == PC_SIM ? PC_DEVICE_CPU : run->device, device);
     device[strcspn(device, ":")] = 0;
-    pc__text_add(&text, "--arch %s\n--batch %d\n--size %d", s->arch, s->batch, s->height);
+    pc__text_add(&text, "--arch %s\n--batch %d\n--size %d", name, s->batch, s->height);
     if (s->width != s->height)
         pc__text_add(&text, "x%d", s->width);
     if (s->channels != 3) /* what was always so is not said: old checkpoints go on */
@@ -175,6 +185,8 @@ pc_status pc__run_settings_text(pc__run *run)
     if (s->init_from)
         pc__text_add(&text, "--init-from %.100s\n",
                      strrchr(s->init_from, '/') ? strrchr(s->init_from, '/') + 1 : s->init_from);
+    if (run->description)
+        pc__text_add(&text, "the description %016llx\n", (unsigned long long)hash(run->description));
     if (run->fit.trained)
         pc__text_add(&text, "--freeze backbone\n");
     pc__text_add(&text, "--%sflip\n--device %s\nthe set of pictures %016llx\n", s->flip ? "" : "no-", device,
@@ -189,7 +201,7 @@ pc_status pc__run_settings_text(pc__run *run)
         pc__text_add(&text, "--keep last\n");
     run->settings = text.data;
     pc__model_file model = pc__run_model(run);
-    run->about = text.failed ? NULL : pc__model_about(s->arch, &model);
+    run->about = text.failed ? NULL : pc__model_about(run->arch, &model);
     run->fit.about = run->about;
     return run->about ? PC_OK : PC_ERR_MEMORY;
 }

@@ -45,7 +45,7 @@ static void wrong_usage_is_2(void **state)
     assert_refused("train --epoch 3 x", 2, "paracord train: there is no option --epoch; did you mean --epochs?");
     assert_refused("train --lr 0 x", 2, "paracord train: --lr 0: must be more than 0, at most");
     assert_refused("train --arch resnet x", 2,
-                   "paracord train: --arch resnet: must be article, two-conv, mlp or lenet");
+                   "paracord train: --arch resnet: must be article, two-conv, mlp, lenet, vgg11, ");
     assert_refused("predict m.h5", 2, "paracord predict: FILE is missing");
     assert_refused("pictures check a b", 2, "paracord pictures check: b: one argument too many");
     assert_refused("completion tcsh", 2, "paracord completion: SHELL tcsh: must be bash, zsh or fish");
@@ -224,7 +224,9 @@ static void bash_completes(void **state)
     assert_offers("tra", "train trace");
     assert_offers("trace v", "view");
     assert_offers("train --ar", "--arch");
-    assert_offers("train --arch \"\"", "article two-conv mlp lenet");
+    assert_offers("train --arch \"\"",
+                  "article two-conv mlp lenet vgg11 resnet18 resnet34 resnet50 mobilenet_v2 vit_tiny "
+                  "vit_b_16");
     assert_offers("train --arch = l", "lenet");
     assert_offers("train --no", "--normalise --no-flip --no-exif");
     assert_offers("train --epochs \"\"", "");
