@@ -1,5 +1,6 @@
 /* Files of torch.save (golden/torch_files.py makes them): what they hold, what is refused, and damaged ones. */
 #include "device.h"
+#include "../train/faults.h"
 
 #include "io/file.h"
 
@@ -183,6 +184,20 @@ static void pickles_that_make_no_sense(void **state)
     assert_no_leak();
 }
 
+static bool open_one(void *name)
+{
+    pc_weights *file = pc_weights_open(golden(name));
+    pc_weights_free(file);
+    return file != NULL;
+}
+
+static void memory_that_runs_out(void **state)
+{
+    (void)state;
+    fail_each("open a file", open_one, "training.pth", false);
+    fail_each("open an older one", open_one, "old.pth", false);
+}
+
 static int make_path(void **state)
 {
     (void)state;
@@ -201,10 +216,9 @@ static int drop_path(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(state_dicts_are_read),
-        cmocka_unit_test(what_is_no_weights_is_refused),
-        cmocka_unit_test(pickles_that_make_no_sense),
-        cmocka_unit_test(damaged_files_are_errors),
+        cmocka_unit_test(state_dicts_are_read),       cmocka_unit_test(what_is_no_weights_is_refused),
+        cmocka_unit_test(pickles_that_make_no_sense), cmocka_unit_test(damaged_files_are_errors),
+        cmocka_unit_test(memory_that_runs_out),
     };
     return cmocka_run_group_tests_name("io.torch_file", tests, make_path, drop_path);
 }

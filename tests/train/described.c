@@ -2,10 +2,11 @@
 #include "group.h"
 
 #include "device.h"
+#include "faults.h"
 #include "train/described.h"
 
 #include <math.h>
-#include <paracord/module.h>
+#include <paracord/models.h>
 #include <paracord/train.h>
 #include <paracord/weights.h>
 #include <string.h>
@@ -134,6 +135,28 @@ static void what_is_wrong_has_its_line(void **state)
     assert_no_leak();
 }
 
+static bool describe(void *unused)
+{
+    (void)unused;
+    pc_module *net = pc__described_new(all, frame, 5, PC_INIT_TORCH);
+    pc_module_free(net);
+    return net != NULL;
+}
+
+static bool name(void *network)
+{
+    pc_module *net = pc_picture_network(network, 3, .height = 32, .width = 32);
+    pc_module_free(net);
+    return net != NULL;
+}
+
+static void memory_that_runs_out(void **state)
+{
+    (void)state;
+    fail_each("describe", describe, NULL, false);
+    fail_each("mobilenet_v2", name, "mobilenet_v2", false);
+}
+
 /* --- a training --- */
 
 static int batches, stop_at;
@@ -219,9 +242,8 @@ static int prepare(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_layer_is_made),
-        cmocka_unit_test(they_are_the_layers_of_the_library),
-        cmocka_unit_test(what_is_wrong_has_its_line),
+        cmocka_unit_test(every_layer_is_made),        cmocka_unit_test(they_are_the_layers_of_the_library),
+        cmocka_unit_test(what_is_wrong_has_its_line), cmocka_unit_test(memory_that_runs_out),
         cmocka_unit_test(is_trained_and_used),
     };
     return cmocka_run_group_tests_name("train.described", tests, prepare, tidy);
