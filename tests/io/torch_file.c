@@ -216,9 +216,9 @@ static int drop_path(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_that_runs_out), /* while nothing else is alive */
         cmocka_unit_test(state_dicts_are_read),       cmocka_unit_test(what_is_no_weights_is_refused),
         cmocka_unit_test(pickles_that_make_no_sense), cmocka_unit_test(damaged_files_are_errors),
-        cmocka_unit_test(memory_that_runs_out),
     };
     return cmocka_run_group_tests_name("io.torch_file", tests, make_path, drop_path);
 }

@@ -242,9 +242,9 @@ static int prepare(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_that_runs_out), /* while nothing else is alive */
         cmocka_unit_test(every_layer_is_made),        cmocka_unit_test(they_are_the_layers_of_the_library),
-        cmocka_unit_test(what_is_wrong_has_its_line), cmocka_unit_test(memory_that_runs_out),
-        cmocka_unit_test(is_trained_and_used),
+        cmocka_unit_test(what_is_wrong_has_its_line), cmocka_unit_test(is_trained_and_used),
     };
     return cmocka_run_group_tests_name("train.described", tests, prepare, tidy);
 }
