@@ -296,7 +296,8 @@ static const cli_example examples[] = {
     {"paracord train pets --shear 0 --zoom 0 --no-flip", "Without changing the pictures at random"},
     {"paracord train pets --shear 0 --zoom 0 --crop 0.08 --normalise imagenet --mixup 0.2 --label-smoothing 0.1",
      "In the manner of torchvision's recipes"},
-    {"paracord train pets --arch resnet18 --size 224 --init-from resnet18.pth --freeze backbone",
+    {"paracord train pets --arch resnet18 --size 224 --normalise imagenet --init-from resnet18.pth "
+     "--freeze backbone",
      "Teach a network that knows a thousand things these ones"},
     {"paracord train pets --resume", "Go on after Ctrl-C or a power cut"},
     {0},

@@ -154,7 +154,7 @@ static void memory_that_runs_out(void **state)
 {
     (void)state;
     fail_each("describe", describe, NULL, false);
-    fail_each("mobilenet_v2", name, "mobilenet_v2", false);
+    fail_some("mobilenet_v2", name, "mobilenet_v2", false, 17); /* its blocks are alike, its weights dear */
 }
 
 /* --- a training --- */

@@ -45,16 +45,16 @@ static inline void assert_nothing_alive(long failed)
         fail_msg("allocation %ld failing leaks %d blocks", failed, (int)pc_allocator_live());
 }
 
-/* Run `work` with allocation 0, 1, 2, ... failing, as long as there are that many. True from `work` says that all went
+/* Run `work` with allocation 0, `step`, 2 `step`, ... failing, as long as there are that many. True from `work` says that all went
  * well, which must then be so without an error, whether an allocation failed (and was made up for) or not; otherwise
  * the error must be PC_ERR_MEMORY. Afterwards nothing may be alive. */
-static inline void fail_each(const char *name, bool (*work)(void *context), void *context, bool later)
+static inline void fail_some(const char *name, bool (*work)(void *context), void *context, bool later, long step)
 {
     const pc_allocator faulty = {faulty_alloc, faulty_resize, faulty_free, NULL};
     long errors = 0, n = 0;
     assert_nothing_alive(-1);
     assert_ok(pc_allocator_set(&faulty));
-    for (bool done = false; !done; n++) {
+    for (bool done = false; !done; n += step) {
         pc_error_clear();
         failing_one = n;
         failing_later = later;
@@ -71,8 +71,13 @@ static inline void fail_each(const char *name, bool (*work)(void *context), void
         assert_nothing_alive(n);
     }
     assert_ok(pc_allocator_set(NULL));
-    print_message("%s: %ld allocations, %ld errors\n", name, n - 1, errors);
+    print_message("%s: %ld allocations, %ld errors\n", name, n - step, errors);
     assert_true(errors > 0);
+}
+
+static inline void fail_each(const char *name, bool (*work)(void *context), void *context, bool later)
+{
+    fail_some(name, work, context, later, 1);
 }
 
 #endif
