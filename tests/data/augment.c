@@ -1,45 +1,12 @@
 /* Augmentation against Keras with scipy (golden/augment.py), the draws, and what is refused. */
 #include <paracord/augment.h>
 
-#include "support.h"
+#include "data/golden_pictures.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum { PIXELS_MAX = 4096, COLUMNS = 16 };
-
-/* The status as an argument: assert_fails would ignore it, and it must not be ignored. */
-static pc_status used(pc_status status)
-{
-    return status;
-}
-
-static void *read_npy(const char *name, size_t *bytes)
-{
-    char path[512];
-    snprintf(path, sizeof path, "%s/augment/%s", PC_TEST_GOLDEN, name);
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    uint8_t head[10];
-    assert_int_equal(fread(head, 1, sizeof head, file), sizeof head);
-    fseek(file, 0, SEEK_END);
-    const long start = 10 + head[8] + 256 * head[9];
-    *bytes = (size_t)(ftell(file) - start);
-    fseek(file, start, SEEK_SET);
-    void *data = malloc(*bytes);
-    assert_non_null(data);
-    assert_int_equal(fread(data, 1, *bytes, file), *bytes);
-    fclose(file);
-    return data;
-}
-
-static void draw_picture(uint8_t *pixels, int height, int width, int channels)
-{
-    for (int y = 0; y < height; y++)
-        for (int x = 0; x < width; x++)
-            for (int c = 0; c < channels; c++)
-                *pixels++ = (uint8_t)(x * 37 + y * 101 + c * 59 + x * y * 7);
-}
 
 /* Columns as golden/augment.py writes them. */
 static size_t check_case(const double *row, int number, const float *want)
@@ -82,8 +49,8 @@ static void the_same_as_keras(void **state)
 {
     (void)state;
     size_t case_bytes, want_bytes, at = 0;
-    double *cases = read_npy("cases.npy", &case_bytes);
-    float *want = read_npy("want.npy", &want_bytes);
+    double *cases = read_npy("augment/cases.npy", &case_bytes);
+    float *want = read_npy("augment/want.npy", &want_bytes);
     const int count = (int)(case_bytes / sizeof *cases / COLUMNS);
     assert_true(count > 20);
     for (int i = 0; i < count; i++)
