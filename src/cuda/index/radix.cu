@@ -77,26 +77,16 @@ template <> struct word_of<8> {
 template <class T> struct ranked {
     static void run(const pc__cuda_ranking *p, const void *from, void *values, int64_t *places)
     {
-        typedef item<T> I;
         typedef typename word_of<sizeof(T)>::type U;
         constexpr unsigned LAST_SHIFT = 8 * (sizeof(T) - 1);
         const from_tensor<T> tensor = {static_cast<const T *>(from), p->n, p->inner, p->descending != 0};
         const to_tensors<U> results = {
             static_cast<const U *>(from), static_cast<U *>(values), places, p->n, p->inner, p->count};
         const digit_lists lists = {p->lists, p->n, p->digits, p->early, p->queue};
-        I *items = static_cast<I *>(p->room[0]), *next = static_cast<I *>(p->room[1]);
-        if constexpr (sizeof(T) == 1) {
+        if constexpr (sizeof(T) == 1)
             sort_by(lists, 0, tensor, results);
-        } else {
-            sort_by(lists, 0, tensor, to_items<I>{items, p->n});
-            for (unsigned shift = 8; shift < LAST_SHIFT; shift += 8) {
-                sort_by(lists, shift, from_items<I>{items, p->n}, to_items<I>{next, p->n});
-                I *other = items;
-                items = next;
-                next = other;
-            }
-            sort_by(lists, LAST_SHIFT, from_items<I>{items, p->n}, results);
-        }
+        else
+            sort_by_all<item<T>>(lists, LAST_SHIFT, tensor, results, p->room);
     }
 };
 

@@ -264,6 +264,21 @@ template <class From, class To> void sort_by(const digit_lists &l, unsigned shif
     pc::start(scatter_digits<From, To>, blocks, THREADS, l.queue, l.early, pass, source, sink);
 }
 
+/* By all digits up to that at `last`, which is not the lowest one; between them items are in the two rooms in turn. */
+template <class I, class From, class To>
+void sort_by_all(const digit_lists &l, unsigned last, const From &source, const To &sink, void *const room[2])
+{
+    I *items = static_cast<I *>(room[0]), *next = static_cast<I *>(room[1]);
+    sort_by(l, 0, source, to_items<I>{items, l.n});
+    for (unsigned shift = 8; shift < last; shift += 8) {
+        sort_by(l, shift, from_items<I>{items, l.n}, to_items<I>{next, l.n});
+        I *other = items;
+        items = next;
+        next = other;
+    }
+    sort_by(l, last, from_items<I>{items, l.n}, sink);
+}
+
 } // namespace
 
 #endif

@@ -70,22 +70,13 @@ void pc__cuda_sort_places_by_digits(const pc__cuda_lists *p)
     const digit_lists lists = {p->lists, p->count, p->digits, p->early, p->queue};
     const from_index index = {p->index, p->index, p->inner, p->count, p->n, p->skip, p->fault};
     const to_order order = {p->order, p->places, p->count};
-    narrow *items = static_cast<narrow *>(p->room[0]), *next = static_cast<narrow *>(p->room[1]);
     unsigned last = 0;
     while (p->n >> last >> 8)
         last += 8;
-    if (last == 0) {
+    if (last == 0)
         sort_by(lists, 0, index, order);
-    } else {
-        sort_by(lists, 0, index, to_items<narrow>{items, p->count});
-        for (unsigned shift = 8; shift < last; shift += 8) {
-            sort_by(lists, shift, from_items<narrow>{items, p->count}, to_items<narrow>{next, p->count});
-            narrow *other = items;
-            items = next;
-            next = other;
-        }
-        sort_by(lists, last, from_items<narrow>{items, p->count}, order);
-    }
+    else
+        sort_by_all<narrow>(lists, last, index, order, p->room);
     const int64_t blocks = (p->lists * (p->n + 1) + THREADS - 1) / THREADS, most = p->multiprocessors * 32;
     pc::start(find_starts, static_cast<unsigned>(blocks < most ? blocks : most), THREADS, p->queue, p->early, *p,
               static_cast<const unsigned *>(p->places));
