@@ -2,11 +2,9 @@
  *
  * Usage: bench.gpt DEVICE PRECISION LAYERS HEADS WIDTH VOCABULARY BATCH LENGTH [steps]
  * A line of JSON: milliseconds a step (median of batches of steps), until the first step was done, and megabytes at most. */
-#include <paracord.h>
+#include "steps.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 typedef struct job {
     pc_module *gpt;
@@ -14,19 +12,6 @@ typedef struct job {
     pc_tensor *x, *y;
     pc_dtype autocast; /* PC_F32: none */
 } job;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static pc_status learn(void *user)
 {
@@ -73,32 +58,6 @@ static pc_status make(job *j, char **word, pc_device device)
     return pc_optimizer_set_clip(j->adamw, PC_CLIP_NORM, 1);
 }
 
-static pc_status measure(job *j, pc_device device, int steps, double *first, double *median)
-{
-    enum { ROUNDS = 7 };
-    double times[ROUNDS];
-    const double begin = now();
-    pc_step *step = pc_step_new(learn, j, j->adamw);
-    pc_status status = step ? pc_step_run(step) : pc_error_last()->status;
-    if (status == PC_OK)
-        status = pc_device_synchronize(device);
-    *first = now() - begin;
-    for (int round = 0; round < ROUNDS && status == PC_OK; round++) {
-        const double start = now();
-        for (int i = 0; i < steps && status == PC_OK; i++)
-            status = pc_step_run(step);
-        if (status == PC_OK)
-            status = pc_device_synchronize(device);
-        times[round] = (now() - start) / steps;
-    }
-    if (status == PC_OK && pc_step_why(step))
-        fprintf(stderr, "gpt: not recorded: %s\n", pc_step_why(step));
-    qsort(times, ROUNDS, sizeof *times, ascending);
-    *median = times[ROUNDS / 2];
-    pc_step_free(step);
-    return status;
-}
-
 int main(int argc, char **argv)
 {
     if (argc < 9) {
@@ -114,7 +73,7 @@ int main(int argc, char **argv)
         pc_matmul_precision_set(PC_PRECISION_TF32);
     pc_seed(1);
     if (make(&j, argv + 1, device) != PC_OK ||
-        measure(&j, device, argc > 9 ? atoi(argv[9]) : 20, &first, &median) != PC_OK ||
+        steps_timed(learn, &j, j.adamw, device, argc > 9 ? atoi(argv[9]) : 20, &first, &median) != PC_OK ||
         pc_memory_query(device, &memory) != PC_OK)
         return pc_report(stderr);
     printf("{\"step_ms\": %.4f, \"first_ms\": %.1f, \"tokens_per_second\": %.0f, \"peak_mb\": %.0f}\n", median, first,

@@ -46,6 +46,40 @@ def network(torch, layers, heads, width, vocabulary, length):
     return Net()
 
 
+def timed(torch, step, way, on_gpu, steps):
+    begin = time.perf_counter()
+    step()
+    if on_gpu:
+        torch.cuda.synchronize()
+    first = time.perf_counter() - begin
+    if way.endswith("graph"):
+        side = torch.cuda.Stream()
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                step()
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            step()
+        once = graph.replay
+    else:
+        once = step
+    for _ in range(3):
+        once()
+    times = []
+    for _ in range(7):
+        if on_gpu:
+            torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(steps):
+            once()
+        if on_gpu:
+            torch.cuda.synchronize()
+        times.append((time.perf_counter() - start) / steps * 1e3)
+    peak = torch.cuda.max_memory_allocated() * 1e-6 if on_gpu else 0
+    print(json.dumps({"step_ms": sorted(times)[3], "first_ms": first * 1e3, "peak_mb": peak}))
+
+
 def measure(device, way, case, padded):
     import torch
     precision, layers, heads, width, vocabulary, batch, length = case.split(":")
@@ -67,43 +101,21 @@ def measure(device, way, case, padded):
         adamw.step()
         adamw.zero_grad(set_to_none=not way.endswith("graph"))
 
-    begin = time.perf_counter()
-    step()
-    if on_gpu:
-        torch.cuda.synchronize()
-    first = time.perf_counter() - begin
-    if way.endswith("graph"):
-        side = torch.cuda.Stream()
-        with torch.cuda.stream(side):
-            for _ in range(3):
-                step()
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            step()
-        once = graph.replay
-    else:
-        once = step
-    for _ in range(3):
-        once()
-    times, steps = [], 20 if on_gpu else 5
-    for _ in range(7):
-        if on_gpu:
-            torch.cuda.synchronize()
-        start = time.perf_counter()
-        for _ in range(steps):
-            once()
-        if on_gpu:
-            torch.cuda.synchronize()
-        times.append((time.perf_counter() - start) / steps * 1e3)
-    peak = torch.cuda.max_memory_allocated() * 1e-6 if on_gpu else 0
-    print(json.dumps({"step_ms": sorted(times)[3], "first_ms": first * 1e3, "peak_mb": peak}))
+    timed(torch, step, way, on_gpu, 20 if on_gpu else 5)
 
 
 def of(command):
     done = subprocess.run(command, capture_output=True, text=True)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     return json.loads(lines[-1]) if lines else {"error": (done.stderr or done.stdout)[-400:]}
+
+
+def compared(case, ours, theirs):
+    times = {way: row["step_ms"] for way, row in theirs.items() if "step_ms" in row}
+    best = min(times, key=times.get) if times else None
+    print(json.dumps({"case": case, "ours": ours, "best": best, "theirs": theirs.get(best), "ratio": times[best] / ours["step_ms"]
+                      if best and "step_ms" in ours else None, "all": times,
+                      "errors": {way: row["error"] for way, row in theirs.items() if "error" in row}}), flush=True)
 
 
 def main():
@@ -115,11 +127,7 @@ def main():
         for way in ways:
             for padded in ([False, True] if int(case.split(":")[4]) % 64 else [False]):
                 theirs[way + (" padded" if padded else "")] = of([sys.executable, __file__, "--one", device, way, case, str(int(padded))])
-        times = {way: row["step_ms"] for way, row in theirs.items() if "step_ms" in row}
-        best = min(times, key=times.get) if times else None
-        print(json.dumps({"case": case, "ours": ours, "best": best, "theirs": theirs.get(best), "ratio": times[best] / ours["step_ms"]
-                          if best and "step_ms" in ours else None, "all": times,
-                          "errors": {way: row["error"] for way, row in theirs.items() if "error" in row}}), flush=True)
+        compared(case, ours, theirs)
 
 
 if __name__ == "__main__":

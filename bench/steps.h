@@ -1,0 +1,50 @@
+/* steps.h: the time of training steps as one recording. */
+#ifndef PC_BENCH_STEPS_H
+#define PC_BENCH_STEPS_H
+
+#include <paracord.h>
+#include <stdlib.h>
+#include <time.h>
+
+static inline double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static inline int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Milliseconds until the first step was done, and of a step: the median of rounds of `steps`. */
+static inline pc_status steps_timed(pc_status (*learn)(void *), void *user, pc_optimizer *optimizer, pc_device device,
+                                    int steps, double *first, double *median)
+{
+    enum { ROUNDS = 7 };
+    double times[ROUNDS] = {0};
+    const double begin = now_ms();
+    pc_step *step = pc_step_new(learn, user, optimizer);
+    pc_status status = step ? pc_step_run(step) : pc_error_last()->status;
+    if (status == PC_OK)
+        status = pc_device_synchronize(device);
+    *first = now_ms() - begin;
+    for (int round = 0; round < ROUNDS && status == PC_OK; round++) {
+        const double start = now_ms();
+        for (int i = 0; i < steps && status == PC_OK; i++)
+            status = pc_step_run(step);
+        if (status == PC_OK)
+            status = pc_device_synchronize(device);
+        times[round] = (now_ms() - start) / steps;
+    }
+    if (status == PC_OK && pc_step_why(step))
+        fprintf(stderr, "not recorded: %s\n", pc_step_why(step));
+    qsort(times, ROUNDS, sizeof *times, ascending);
+    *median = times[ROUNDS / 2];
+    pc_step_free(step);
+    return status;
+}
+
+#endif
