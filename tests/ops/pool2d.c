@@ -218,6 +218,9 @@ static void many_windows(void **state)
 {
     (void)state;
     check_windows((windows){1, 1, 727, 727, 3, 1, 0, false}, PC_F32, false, 0);
+    check_windows((windows){2, 8, 183, 183, 3, 2, 1, false}, PC_F32, true, 0);
+    check_windows((windows){4, 8, 184, 183, 3, 2, 1, true}, PC_BF16, true, 0);
+    check_windows((windows){3, 3, 121, 130, 4, 1, 1, false}, PC_F16, true, 0);
     assert_no_leak();
 }
 
