@@ -4,6 +4,8 @@
 
 #include "tensor/tensor.h"
 
+#include <math.h>
+
 /* Rows: y = (x - mean) rstd weight + bias; x is contiguous [rows][n]. Inputs: x, then weight and bias [n] as there are
  * any. Outputs: y and, where a gradient is recorded, statistics [2][rows], mean and rstd; not `centered` [1][rows], rstd
  * alone. Backward: dy, x, statistics, weight if there is one; dx, dweight, dbias. */
@@ -19,7 +21,11 @@ typedef struct pc__layer_norm_attributes {
 /* Channels: y = (x - mean) / sqrt(variance + eps) weight + bias; x is [batches][channels][inner], or [batches][inner][channels]
  * where it is `last`. Inputs: x, then weight and bias [channels / spread] as there are any. Outputs: y, mean and variance,
  * [groups] or where batches are `apart` [batches][groups]. Stored statistics [groups] are inputs behind x, and y is the only
- * output. Backward: dy, x, mean, variance, weight if there is one; dx, dweight, dbias. */
+ * output. Backward: dy, x, mean, variance, weight if there is one; dx, dweight, dbias.
+ *
+ * What the pass over normalisations (plan/norm_steps.c) adds: with `rest`, a last input in the memory order of x is added to y; with
+ * `relu`, max(0, .) of that is y, and at most `most` (6 or infinity). Backward knows no `rest`; with `relu` dy is the gradient behind it, and where there is a bias,
+ * this is the last input: whether y is above 0 is computed again. y is rounded to its dtype before each, as by single calls. */
 typedef struct pc__channel_norm_attributes {
     int64_t batches, channels, inner;
     int64_t groups; /* of channels, which share statistics */
@@ -28,6 +34,8 @@ typedef struct pc__channel_norm_attributes {
     bool last, apart, stored;
     bool has_weight, has_bias;
     bool needs[3];
+    bool rest, relu;
+    double most;
 } pc__channel_norm_attributes;
 
 /* Running statistics [channels] towards those of a batch, (1 - share) old + share new, with the variance times `unbiased`.
@@ -44,6 +52,19 @@ pc_tensor *pc__batch_norm(pc_tensor *x, pc_tensor *running_mean, pc_tensor *runn
 
 /* PC_OK where weight or bias, NULL or of a dtype that goes with x's: that one, or float32 beside 16 bits. */
 pc_status pc__norm_dtype_check(const char *who, const pc_tensor *x, const pc_tensor *parameter);
+
+/* The largest number that is 0 in 16 bits, and so no more than 0 to a ReLU behind them. */
+static inline double pc__norm_least(int dtype)
+{
+    return dtype == PC_F16 ? 0x1p-25 : dtype == PC_BF16 ? 0x1p-134 : 0;
+}
+
+/* The smallest number that is `most` in 16 bits, which halfway to the next one below is, for 6 is even. Not a number where there
+ * is no such bound. */
+static inline double pc__norm_most(int dtype, double most)
+{
+    return isinf(most) ? NAN : most - (dtype == PC_F16 ? 0x1p-9 : dtype == PC_BF16 ? 0x1p-6 : 0);
+}
 
 /* Statistics' dtype beside x's. */
 static inline pc_dtype pc__norm_dtype(int x)

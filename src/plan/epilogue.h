@@ -98,4 +98,8 @@ bool pc__epilogue_is_taken(const pc__epilogues *s, const pc__epilogue *e);
 /* Do it; without memory nothing changes. */
 void pc__epilogue_fuse(pc__epilogues *s, const pc__epilogue *e);
 
+/* --- norm_steps.c: additions and ReLUs that normalisations of channels do, forward and backward --- */
+
+void pc__norm_steps(pc__epilogues *s);
+
 #endif

@@ -85,13 +85,12 @@ static void read_half(pc__epilogues *s, int i)
 void pc__pass_norms(pc__plan *plan, const pc__backend *backend)
 {
     pc__epilogues s = {.plan = plan, .backend = backend};
-    if (!backend->norms_to_half)
-        return;
     if (!pc__plan_uses_make(&s.uses, plan)) {
         pc_error_clear(); /* the plan is right without the pass */
         return;
     }
-    for (int i = 0; i < plan->count; i++) {
+    pc__norm_steps(&s);
+    for (int i = 0; backend->norms_to_half && i < plan->count; i++) {
         if (pc__node_is(&s, i, PC__OP_layer_norm) || pc__node_is(&s, i, PC__OP_rms_norm))
             write_half(&s, i);
         if (pc__node_is(&s, i, PC__OP_layer_norm_backward))

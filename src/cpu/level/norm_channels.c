@@ -8,7 +8,8 @@ enum {
     SOME = 4096,   /* numbers of a block: they stay in the first-level cache */
     COLUMNS = 128, /* channels of a block at most */
     PART = 32768,  /* numbers of a task at most */
-    COEFFICIENTS = 4,
+    COEFFICIENTS = 5,
+    BIAS = 4, /* which of them */
 };
 
 typedef struct part {
@@ -19,6 +20,7 @@ typedef struct work {
     const pc_call *call;
     const pc__channel_norm_attributes *a;
     bool backward, half, planar;
+    double least, most;             /* between which a ReLU has a gradient (pc__norm_least, pc__norm_most) */
     int64_t batches;                /* that have coefficients of their own */
     int64_t count;                  /* numbers of a channel in each of them */
     int64_t across;                 /* numbers from one row to the next; planes: 1 */
@@ -129,6 +131,8 @@ static work work_of(const pc_call *call, bool backward)
     work w = {.call = call, .a = a, .backward = backward, .planar = !a->last};
     const int64_t columns = w.planar ? 1 : PC__MIN(a->channels, COLUMNS);
     w.half = pc__is_half((pc_dtype)call->in[0]->dtype);
+    w.least = pc__norm_least(call->in[0]->dtype);
+    w.most = pc__norm_most(call->in[0]->dtype, a->most);
     w.batches = a->apart ? a->batches : 1;
     w.count = a->apart ? a->inner : a->batches * a->inner;
     w.across = w.planar ? 1 : a->channels;
@@ -237,7 +241,8 @@ PC__KERNEL(channel_norm_backward)
     (void)stream;
     work w = work_of(call, true);
     const pc__channel_norm_attributes *a = w.a;
-    const pc_tensor *vectors[4] = {a->has_weight ? call->in[4] : NULL, NULL, call->in[2], call->in[3]};
+    const pc_tensor *bias = a->relu && a->has_bias ? call->in[4 + a->has_weight] : NULL;
+    const pc_tensor *vectors[4] = {a->has_weight ? call->in[4] : NULL, bias, call->in[2], call->in[3]};
     const bool is_f64 = call->in[0]->dtype == PC_F64, any = pc_tensor_count(call->in[0]);
     const bool parts = !a->stored || a->needs[1] || a->needs[2];
     PC__TRY(take_room(&w, vectors, parts));

@@ -53,12 +53,18 @@ static pc__cuda_channels channels_of(pc_stream *stream, const pc_call *call, con
                            .spread = a->spread,
                            .own = a->apart ? a->batches : 1,
                            .eps = a->eps,
+                           .relu = a->relu,
+                           .least = pc__norm_least(x->dtype),
+                           .most = pc__norm_most(x->dtype, a->most),
+                           .bound = a->most,
                            .x = pc__cuda_view(x).data,
                            .dy = dy ? pc__cuda_view(dy).data : NULL,
                            .out = out ? pc__cuda_view(out).data : NULL,
                            .queue = pc__cuda_queue(stream)};
+    if (a->rest)
+        c.rest = pc__cuda_view(call->in[call->n_in - 1]).data;
     c.whole = a->channels * (int64_t)pc_dtype_size((pc_dtype)x->dtype) % 16 == 0 &&
-              ((uintptr_t)c.x | (uintptr_t)c.dy | (uintptr_t)c.out) % 16 == 0;
+              ((uintptr_t)c.x | (uintptr_t)c.dy | (uintptr_t)c.rest | (uintptr_t)c.out) % 16 == 0;
     if (a->channels && a->inner && a->batches)
         cut(&c);
     return c;
@@ -104,6 +110,14 @@ static bool at_once(const pc__cuda_channels *c)
     return true;
 }
 
+static void find_coefficients(const pc__cuda_channels *c)
+{
+    if (!c->stored && c->own == 1 && c->groups == c->channels && c->spread == 1)
+        pc__cuda_channel_join(c);
+    else
+        pc__cuda_channel_coefficients(c);
+}
+
 static pc_status forward(pc_stream *stream, const pc_call *call)
 {
     const pc__channel_norm_attributes *a = call->attributes;
@@ -127,7 +141,7 @@ static pc_status forward(pc_stream *stream, const pc_call *call)
     PC__TRY(take_room(stream, &c, !a->stored));
     if (!a->stored)
         pc__cuda_channel_sums(&c);
-    pc__cuda_channel_coefficients(&c);
+    find_coefficients(&c);
     pc__cuda_channel_apply(&c);
     return pc__cuda_launched(call);
 }
@@ -163,13 +177,15 @@ PC__CUDA_KERNEL(channel_norm_backward)
     c.variance = vector_of(call->in[3], c.dtype);
     if (a->has_weight)
         c.weight = vector_of(call->in[4], c.dtype);
+    if (a->relu && a->has_bias)
+        c.bias = vector_of(call->in[4 + a->has_weight], c.dtype);
     if (at_once(&c))
         return pc__cuda_launched(call);
     const bool parts = !a->stored || c.dweight || c.dbias;
     PC__TRY(take_room(stream, &c, parts));
     if (parts)
         pc__cuda_channel_sums(&c);
-    pc__cuda_channel_coefficients(&c);
+    find_coefficients(&c);
     if (c.out)
         pc__cuda_channel_apply(&c);
     return pc__cuda_launched(call);

@@ -16,6 +16,56 @@ __device__ __forceinline__ M &coefficient(const pc__cuda_channels &c, long long 
     return static_cast<M *>(c.coefficients)[(own * PC__NORM_COEFFICIENTS + k) * c.channels + channel];
 }
 
+template <class T> __device__ __forceinline__ pc::math<T> rstd_of(const pc__cuda_channels &c, long long i)
+{
+    return 1 / root_of(parameters<T, 1>(c.variance, i, 0).at[0] + pc::math<T>(c.eps));
+}
+
+/* In both directions the same bits, for a gradient goes by whether it is above 0. */
+__device__ __forceinline__ float normalised(float off, float by, float bias)
+{
+    return fmaf(off, by, bias);
+}
+
+__device__ __forceinline__ double normalised(double off, double by, double bias)
+{
+    return fma(off, by, bias);
+}
+
+/* y with what follows it. */
+template <class T> __device__ __forceinline__ T finished(const pc__cuda_channels &c, pc::math<T> y, pc::math<T> rest)
+{
+    typedef pc::math<T> M;
+    if (c.rest)
+        y = M(T(y)) + rest;
+    if (c.relu)
+        y = y <= 0 ? M(0) : y >= M(c.bound) ? M(c.bound) : y;
+    return T(y);
+}
+
+/* The gradient in front of a ReLU. */
+template <class M> __device__ __forceinline__ M masked(const pc__cuda_channels &c, M g, M y)
+{
+    return y <= M(c.least) || y >= M(c.most) ? M(0) : g;
+}
+
+/* What y = (x - mean) by + bias of a channel goes by, where a gradient asks for it. */
+template <class M> struct line {
+    M mean, by, bias;
+};
+
+template <class T>
+__device__ __forceinline__ line<pc::math<T>> line_of(const pc__cuda_channels &c, long long own, long long channel)
+{
+    const long long i = own * c.groups + channel / (c.channels / c.groups);
+    line<pc::math<T>> l = {parameters<T, 1>(c.mean, i, 0).at[0], 0, 0};
+    if (c.relu) {
+        l.by = rstd_of<T>(c, i) * parameters<T, 1>(c.weight, channel / c.spread, 1).at[0];
+        l.bias = parameters<T, 1>(c.bias, channel / c.spread, 0).at[0];
+    }
+    return l;
+}
+
 /* A piece of a plane, [begin, begin + n), for c.lanes threads. */
 struct plane {
     long long begin, part, own, channel;

@@ -19,10 +19,13 @@ typedef struct pc__cuda_channels {
     int64_t batches, channels, inner, groups, spread;
     int64_t own;            /* batches that have statistics of their own: 1 or all */
     int64_t pieces, length; /* of inner, which is cut by sizes alone */
+    bool relu;              /* behind y; backward: behind dy, too */
+    double least, most;     /* between which it has a gradient (pc__norm_least, pc__norm_most) */
+    double bound;           /* the largest number that it leaves */
     int lanes;              /* channels last: threads of a block that are side by side; planes: threads of a piece */
     double eps;
-    const void *x, *dy;
-    void *out; /* y or dx; NULL: not wanted */
+    const void *x, *dy, *rest; /* rest: NULL, or what is added to y */
+    void *out;                 /* y or dx; NULL: not wanted */
     pc__cuda_vector weight, bias;
     pc__cuda_vector mean, variance;    /* stored ones; backward all */
     void *found_mean, *found_variance; /* [own][groups] */
@@ -35,6 +38,8 @@ typedef struct pc__cuda_channels {
 
 void pc__cuda_channel_sums(const pc__cuda_channels *c);
 void pc__cuda_channel_coefficients(const pc__cuda_channels *c);
+/* The same of channels that have statistics and parameters of their own each, found over all batches. */
+void pc__cuda_channel_join(const pc__cuda_channels *c);
 void pc__cuda_channel_apply(const pc__cuda_channels *c);
 
 /* All three in one, where what has statistics of its own is at most PC__NORM_FEW numbers; backward, where gradients of

@@ -1,20 +1,42 @@
-/* channels_apply.cu: y = (x - mean) scale + shift and dx = dy p - q - (x - mean) r, by each channel's coefficients. */
+/* channels_apply.cu: y = (x - mean) scale + shift and dx = dy p - q - (x - mean) r, by each channel's coefficients, with what
+ * follows y. */
 #include "cuda/norm/channels.cuh"
 
 namespace
 {
 
-template <class T, bool BACKWARD, int K>
-__device__ __forceinline__ vector<T, K> result(const numbers<pc::math<T>, K> &x, const numbers<pc::math<T>, K> &g,
-                                               const numbers<pc::math<T>, K> (&c)[PC__NORM_COEFFICIENTS])
+/* The coefficients; behind them the bias, where a gradient goes by y. */
+enum { BIAS = PC__NORM_COEFFICIENTS, NUMBERS };
+
+/* other: the gradient, or what is added to y. */
+template <class T, bool BACKWARD, bool STEPS, int K>
+__device__ __forceinline__ vector<T, K> result(const pc__cuda_channels &all, const numbers<pc::math<T>, K> &x,
+                                               const numbers<pc::math<T>, K> &other,
+                                               const numbers<pc::math<T>, K> (&c)[NUMBERS])
 {
     vector<T, K> to;
 #pragma unroll
     for (int j = 0; j < K; j++) {
         const pc::math<T> off = x.at[j] - c[0].at[j];
-        to.at[j] = T(BACKWARD ? g.at[j] * c[1].at[j] - c[2].at[j] - off * c[3].at[j] : off * c[1].at[j] + c[2].at[j]);
+        if constexpr (BACKWARD) {
+            const pc::math<T> g =
+                STEPS ? masked(all, other.at[j], normalised(off, c[1].at[j], c[BIAS].at[j])) : other.at[j];
+            to.at[j] = T(g * c[1].at[j] - c[2].at[j] - off * c[3].at[j]);
+        } else {
+            const pc::math<T> y = normalised(off, c[1].at[j], c[2].at[j]);
+            to.at[j] = STEPS ? finished<T>(all, y, other.at[j]) : T(y);
+        }
     }
     return to;
+}
+
+template <class T, bool BACKWARD>
+__device__ __forceinline__ pc::math<T> number(const pc__cuda_channels &c, long long own, int k, long long channel)
+{
+    typedef pc::math<T> M;
+    if (k == BIAS)
+        return BACKWARD && c.relu ? parameters<T, 1>(c.bias, channel / c.spread, 0).at[0] : M(0);
+    return k < 3 || BACKWARD ? coefficient<M>(c, own, k, channel) : M(0);
 }
 
 template <class T, bool BACKWARD> __global__ void __launch_bounds__(PC__NORM_THREADS) apply_planes(pc__cuda_channels c)
@@ -25,29 +47,32 @@ template <class T, bool BACKWARD> __global__ void __launch_bounds__(PC__NORM_THR
     pc::wait_for_earlier();
     if (!there)
         return;
-    const T *x = static_cast<const T *>(c.x) + p.begin, *g = static_cast<const T *>(c.dy) + p.begin;
+    const T *x = static_cast<const T *>(c.x) + p.begin;
+    const T *g = static_cast<const T *>(BACKWARD ? c.dy : c.rest);
     T *to = static_cast<T *>(c.out) + p.begin;
-    M own[PC__NORM_COEFFICIENTS];
-    for (int k = 0; k < (BACKWARD ? 4 : 3); k++)
-        own[k] = coefficient<M>(c, p.own, k, p.channel);
+    M own[NUMBERS];
+    for (int k = 0; k < NUMBERS; k++)
+        own[k] = number<T, BACKWARD>(c, p.own, k, p.channel);
     pc::each_in_row<4>(x, p.n, p.lane, (unsigned)c.lanes, [&](const auto &some, unsigned at) {
         constexpr int K = sizeof some / sizeof(T);
-        numbers<M, K> in, gradient = {}, all[PC__NORM_COEFFICIENTS];
-        if constexpr (BACKWARD)
-            gradient = taken<T, K>(some_at<K>(g + at));
+        numbers<M, K> in, other = {}, all[NUMBERS];
+        if (g)
+            other = taken<T, K>(some_at<K>(g + p.begin + at));
 #pragma unroll
         for (int j = 0; j < K; j++) {
             in.at[j] = M(some[j]);
-            for (int k = 0; k < PC__NORM_COEFFICIENTS; k++)
+            for (int k = 0; k < NUMBERS; k++)
                 all[k].at[j] = own[k];
         }
-        put_some<K>(to + at, result<T, BACKWARD, K>(in, gradient, all));
+        put_some<K>(to + at, c.relu || c.rest ? result<T, BACKWARD, true, K>(c, in, other, all)
+                                              : result<T, BACKWARD, false, K>(c, in, other, all));
     });
 }
 
 enum { AT_ONCE = 4 };
 
-template <class T, int W, bool BACKWARD>
+/* STEPS: something follows y. */
+template <class T, int W, bool BACKWARD, bool STEPS>
 __global__ void __launch_bounds__(PC__NORM_THREADS) apply_rows(pc__cuda_channels c)
 {
     typedef pc::math<T> M;
@@ -56,32 +81,36 @@ __global__ void __launch_bounds__(PC__NORM_THREADS) apply_rows(pc__cuda_channels
     pc::wait_for_earlier();
     if (!there)
         return;
-    numbers<M, W> own[PC__NORM_COEFFICIENTS];
+    numbers<M, W> own[NUMBERS];
 #pragma unroll
-    for (int k = 0; k < (BACKWARD ? 4 : 3); k++)
+    for (int k = 0; k < NUMBERS; k++)
 #pragma unroll
         for (int j = 0; j < W; j++)
-            own[k].at[j] = coefficient<M>(c, r.own, k, r.channel + j);
-    const T *x = static_cast<const T *>(c.x) + r.begin, *g = static_cast<const T *>(c.dy) + r.begin;
+            own[k].at[j] = k < BIAS || STEPS ? number<T, BACKWARD>(c, r.own, k, r.channel + j) : M(0);
+    const bool both = BACKWARD || (STEPS && c.rest);
+    const T *x = static_cast<const T *>(c.x) + r.begin;
+    const T *g = both ? static_cast<const T *>(BACKWARD ? c.dy : c.rest) + r.begin : NULL;
     T *to = static_cast<T *>(c.out) + r.begin;
     const long long across = c.channels * r.step;
 #pragma unroll 1
     for (int row = r.row; row < r.n; row += AT_ONCE * r.step) {
-        vector<T, W> in[AT_ONCE], gradient[AT_ONCE] = {};
+        vector<T, W> in[AT_ONCE], other[AT_ONCE] = {};
         const int n = (r.n - row + r.step - 1) / r.step;
 #pragma unroll
         for (int k = 0; k < AT_ONCE; k++)
             if (k < n) {
                 in[k] = raw_at<T, W>(x, k * across);
-                if (BACKWARD)
-                    gradient[k] = raw_at<T, W>(g, k * across);
+                if (both)
+                    other[k] = raw_at<T, W>(g, k * across);
             }
 #pragma unroll
         for (int k = 0; k < AT_ONCE; k++)
             if (k < n)
                 *reinterpret_cast<vector<T, W> *>(to + k * across) =
-                    result<T, BACKWARD, W>(taken<T, W>(in[k]), taken<T, W>(gradient[k]), own);
-        x += AT_ONCE * across, g += AT_ONCE * across, to += AT_ONCE * across;
+                    result<T, BACKWARD, STEPS, W>(c, taken<T, W>(in[k]), taken<T, W>(other[k]), own);
+        x += AT_ONCE * across, to += AT_ONCE * across;
+        if (both)
+            g += AT_ONCE * across;
     }
 }
 
@@ -92,8 +121,9 @@ template <class T, bool BACKWARD> void launch(const pc__cuda_channels &c)
     else
         with_width<T>(c, [&](auto w) {
             constexpr int W = decltype(w)::width;
-            (void)pc::start_grid(apply_rows<T, W, BACKWARD>, row_blocks(c, W), dim3(PC__NORM_THREADS), 0, c.queue,
-                                 c.early, c);
+            (void)pc::start_grid(c.relu || c.rest ? apply_rows<T, W, BACKWARD, true>
+                                                  : apply_rows<T, W, BACKWARD, false>,
+                                 row_blocks(c, W), dim3(PC__NORM_THREADS), 0, c.queue, c.early, c);
         });
 }
 

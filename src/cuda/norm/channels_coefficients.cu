@@ -57,11 +57,6 @@ template <class T> __global__ void __launch_bounds__(32 * WARPS) forward(pc__cud
     }
 }
 
-template <class T> __device__ __forceinline__ pc::math<T> rstd_of(const pc__cuda_channels &c, long long i)
-{
-    return 1 / root_of(parameters<T, 1>(c.variance, i, 0).at[0] + pc::math<T>(c.eps));
-}
-
 /* The coefficients of a group: means of dy w and dy w (x - mean), of which with stored statistics nothing follows. */
 template <class T>
 __device__ __forceinline__ void group_gradients(const pc__cuda_channels &c, long long own, long long group)

@@ -55,16 +55,17 @@ template <class T, int EACH> __global__ void __launch_bounds__(THREADS) forward(
 #pragma unroll
     for (int k = 0; k < EACH; k++)
         sum += k * WARPS + s.row < s.rows ? (x[k] - mean) * (x[k] - mean) : M(0);
-    const M variance = over_rows(sum, room[1]) / M(c.inner), by = weight / root_of(variance + M(c.eps));
+    const M variance = over_rows(sum, room[1]) / M(c.inner), by = 1 / root_of(variance + M(c.eps)) * weight;
     if (s.rows && s.row == 0) {
         static_cast<M *>(c.found_mean)[s.channel] = mean;
         static_cast<M *>(c.found_variance)[s.channel] = variance;
     }
     T *to = static_cast<T *>(c.out) + s.at;
+    const T *rest = c.rest ? static_cast<const T *>(c.rest) + s.at : NULL;
 #pragma unroll
     for (int k = 0; k < EACH; k++)
         if (k * WARPS + s.row < s.rows)
-            to[k * step] = T((x[k] - mean) * by + bias);
+            to[k * step] = finished<T>(c, normalised(x[k] - mean, by, bias), rest ? M(rest[k * step]) : M(0));
 }
 
 template <class T, int EACH> __global__ void __launch_bounds__(THREADS) backward(pc__cuda_channels c)
@@ -74,7 +75,7 @@ template <class T, int EACH> __global__ void __launch_bounds__(THREADS) backward
     const spot s = spot_of(c);
     const long long step = WARPS * c.channels;
     const T *from = static_cast<const T *>(c.x) + s.at, *gradient = static_cast<const T *>(c.dy) + s.at;
-    M off[EACH], g[EACH], mean = 0, rstd = 0, weight = 0, sum = 0, along = 0;
+    M off[EACH], g[EACH], mean = 0, rstd = 0, weight = 0, bias = 0, sum = 0, along = 0;
     pc::wait_for_earlier();
 #pragma unroll
     for (int k = 0; k < EACH; k++) {
@@ -86,10 +87,13 @@ template <class T, int EACH> __global__ void __launch_bounds__(THREADS) backward
         mean = parameters<T, 1>(c.mean, s.channel, 0).at[0];
         rstd = 1 / root_of(parameters<T, 1>(c.variance, s.channel, 0).at[0] + M(c.eps));
         weight = parameters<T, 1>(c.weight, s.channel, 1).at[0];
+        bias = c.relu ? parameters<T, 1>(c.bias, s.channel, 0).at[0] : M(0);
     }
 #pragma unroll
     for (int k = 0; k < EACH; k++) {
         off[k] -= mean;
+        if (c.relu && k * WARPS + s.row < s.rows)
+            g[k] = masked(c, g[k], normalised(off[k], rstd * weight, bias));
         sum += g[k];
         along += g[k] * off[k];
     }

@@ -100,7 +100,8 @@ template <class T, int EACH> __global__ void __launch_bounds__(PC__NORM_FEW / EA
 #pragma unroll
     for (int k = 0; k < EACH; k++)
         if (k * blockDim.x + threadIdx.x < s.count)
-            static_cast<T *>(c.out)[at[k]] = T((x[k] - mean) * (rstd * weight[k]) + bias[k]);
+            static_cast<T *>(c.out)[at[k]] = finished<T>(c, normalised(x[k] - mean, rstd * weight[k], bias[k]),
+                                                         c.rest ? M(static_cast<const T *>(c.rest)[at[k]]) : M(0));
 }
 
 /* The gradients of weight and bias are the block's where it has all numbers of one. */
@@ -123,9 +124,14 @@ template <class T, int EACH> __global__ void __launch_bounds__(PC__NORM_FEW / EA
         to[k] = at.at;
         off[k] = i < s.count ? M(from[at.at]) - mean : M(0);
         g[k] = i < s.count ? M(gradient[at.at]) : M(0);
+        const M weight = parameters<T, 1>(c.weight, quotient(at.channel, c.spread), 1).at[0];
+        if (c.relu)
+            g[k] = masked(
+                c, g[k],
+                normalised(off[k], rstd * weight, parameters<T, 1>(c.bias, quotient(at.channel, c.spread), 0).at[0]));
         sum.first += g[k];
         sum.second += g[k] * off[k];
-        g[k] *= parameters<T, 1>(c.weight, quotient(at.channel, c.spread), 1).at[0];
+        g[k] *= weight;
         weighted.first += g[k];
         weighted.second += g[k] * off[k];
     }

@@ -6,13 +6,6 @@
 namespace
 {
 
-/* The stored or found mean of a channel. */
-template <class T>
-__device__ __forceinline__ pc::math<T> mean_of(const pc__cuda_channels &c, long long own, long long channel)
-{
-    return parameters<T, 1>(c.mean, own * c.groups + channel / (c.channels / c.groups), 0).at[0];
-}
-
 template <class T, bool BACKWARD> __global__ void __launch_bounds__(PC__NORM_THREADS) sum_planes(pc__cuda_channels c)
 {
     typedef pc::math<T> M;
@@ -23,7 +16,7 @@ template <class T, bool BACKWARD> __global__ void __launch_bounds__(PC__NORM_THR
     pc::wait_for_earlier();
     if (there) {
         const T *x = static_cast<const T *>(c.x) + p.begin, *g = static_cast<const T *>(c.dy) + p.begin;
-        const M mean = BACKWARD ? mean_of<T>(c, p.own, p.channel) : M(0);
+        const line<M> l = BACKWARD ? line_of<T>(c, p.own, p.channel) : line<M>{};
         pc::each_in_row<4>(x, p.n, p.lane, (unsigned)c.lanes, [&](const auto &some, unsigned at) {
             constexpr int K = sizeof some / sizeof(T);
             numbers<M, K> in;
@@ -34,8 +27,10 @@ template <class T, bool BACKWARD> __global__ void __launch_bounds__(PC__NORM_THR
                 const numbers<M, K> gradient = taken<T, K>(some_at<K>(g + at));
 #pragma unroll
                 for (int j = 0; j < K; j++) {
-                    sum.first += gradient.at[j];
-                    sum.second += gradient.at[j] * (in.at[j] - mean);
+                    const M off = in.at[j] - l.mean, y = normalised(off, l.by, l.bias);
+                    const M own = c.relu ? masked(c, gradient.at[j], y) : gradient.at[j];
+                    sum.first += own;
+                    sum.second += own * off;
                 }
             } else {
                 sum = joined(sum, moments_of(in));
@@ -49,20 +44,21 @@ template <class T, bool BACKWARD> __global__ void __launch_bounds__(PC__NORM_THR
 
 enum { AT_ONCE = 4 /* rows of a thread under way */ };
 
-template <class T, int W, bool BACKWARD>
+template <class T, int W, bool BACKWARD, bool RELU>
 __global__ void __launch_bounds__(PC__NORM_THREADS) sum_rows(pc__cuda_channels c)
 {
     typedef pc::math<T> M;
     __shared__ M room[2][W][PC__NORM_THREADS];
     rows r;
     const bool there = rows_of<W>(c, r);
-    numbers<M, W> first = {}, second = {}, mean = {};
+    numbers<M, W> first = {}, second = {};
+    line<M> l[W];
     const T *x = static_cast<const T *>(c.x) + r.begin, *g = static_cast<const T *>(c.dy) + r.begin;
     const long long across = c.channels * r.step;
     M count = 0;
     pc::wait_for_earlier();
     for (int j = 0; BACKWARD && there && j < W; j++)
-        mean.at[j] = mean_of<T>(c, r.own, r.channel + j);
+        l[j] = line_of<T>(c, r.own, r.channel + j);
 #pragma unroll 1
     for (int row = r.row; there && row < r.n; row += AT_ONCE * r.step) {
         vector<T, W> in[AT_ONCE] = {}, gradient[AT_ONCE] = {};
@@ -81,8 +77,10 @@ __global__ void __launch_bounds__(PC__NORM_THREADS) sum_rows(pc__cuda_channels c
             if constexpr (BACKWARD) {
 #pragma unroll
                 for (int k = 0; k < AT_ONCE; k++) {
-                    first.at[j] += M(gradient[k].at[j]);
-                    second.at[j] += M(gradient[k].at[j]) * (M(in[k].at[j]) - mean.at[j]);
+                    const M off = M(in[k].at[j]) - l[j].mean, given = M(gradient[k].at[j]);
+                    const M own = RELU ? masked(c, given, normalised(off, l[j].by, l[j].bias)) : given;
+                    first.at[j] += own;
+                    second.at[j] += own * off;
                 }
             } else {
                 M sum = 0, squares = 0;
@@ -131,8 +129,9 @@ template <class T, bool BACKWARD> void launch(const pc__cuda_channels &c)
     else
         with_width<T>(c, [&](auto w) {
             constexpr int W = decltype(w)::width;
-            (void)pc::start_grid(sum_rows<T, W, BACKWARD>, row_blocks(c, W), dim3(PC__NORM_THREADS), 0, c.queue,
-                                 c.early, c);
+            (void)pc::start_grid(BACKWARD && c.relu ? sum_rows<T, W, BACKWARD, BACKWARD>
+                                                    : sum_rows<T, W, BACKWARD, false>,
+                                 row_blocks(c, W), dim3(PC__NORM_THREADS), 0, c.queue, c.early, c);
         });
 }
 

@@ -41,15 +41,18 @@ template <bool PLAIN, class M> __device__ __forceinline__ moments<M> together(co
     return PLAIN ? moments<M>{a.count + b.count, a.first + b.first, a.second + b.second} : joined(a, b);
 }
 
+template <class M> __device__ __forceinline__ moments<M> of_lane(const moments<M> &value, int lane)
+{
+    return {__shfl_sync(0xffffffffu, value.count, lane), __shfl_sync(0xffffffffu, value.first, lane),
+            __shfl_sync(0xffffffffu, value.second, lane)};
+}
+
 /* Over a warp: the first lane's is right. */
 template <bool PLAIN, class M> __device__ __forceinline__ moments<M> over_warp(moments<M> value)
 {
 #pragma unroll
     for (int distance = 16; distance > 0; distance /= 2) {
-        const moments<M> other = {__shfl_xor_sync(0xffffffffu, value.count, distance),
-                                  __shfl_xor_sync(0xffffffffu, value.first, distance),
-                                  __shfl_xor_sync(0xffffffffu, value.second, distance)};
-        value = together<PLAIN>(value, other);
+        value = together<PLAIN>(value, of_lane(value, threadIdx.x % 32 ^ distance));
     }
     return value;
 }
