@@ -14,6 +14,7 @@ typedef struct pc__cuda_region {
     const void *in[PC__REGION_IN];
     void *out[PC__REGION_OUT];
     uint8_t in_dtype[PC__REGION_IN], out_dtype[PC__REGION_OUT];
+    uint8_t slot[PC__REGION_STEPS]; /* by pc__cuda_region_run: where in shared memory a step's value is, or no place */
     int early;
     cudaStream_t queue;
 } pc__cuda_region;
