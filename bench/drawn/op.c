@@ -49,6 +49,7 @@ UNARY(rsqrt)
 UNARY(sin)
 UNARY(cos)
 UNARY(softplus)
+UNARY(relu6)
 UNARY(floor)
 UNARY(round)
 UNARY(sign)
@@ -248,6 +249,7 @@ static const op ops[] = {
     ROW(sin),
     ROW(cos),
     ROW(softplus),
+    ROW(relu6),
     ROW(floor),
     ROW(round),
     ROW(sign),

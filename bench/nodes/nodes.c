@@ -3,7 +3,7 @@
  *
  *   CUDA_INJECTION64_PATH=build/release/bench/libbench-nodes.so PROGRAM
  *
- * At the end of the program the last kernels and copies (PC_NODES of them, 2000 unless given) are searched for the row of
+ * At the end of the program the last kernels and copies (PC_NODES of them, 8000 unless given) are searched for the row of
  * names and grids that fills most of them, three times at least, with up to 63 others behind it. On standard error, or in
  * the file PC_NODES_FILE, a line for each of it, medians of up to 20 rows: microseconds, microseconds from the end of the
  * one before (below 0: they overlap), blocks, threads, registers, bytes of shared memory, name (c++filt makes it
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME = 256, BUFFER = 8 << 20, ROWS = 20, LAST = 2000, BEHIND = 63 };
+enum { NAME = 256, BUFFER = 8 << 20, ROWS = 20, LAST = 8000, BEHIND = 63 };
 
 typedef struct node {
     uint64_t start, end;

@@ -85,7 +85,7 @@ def op_of(name, keys):
         "neg": torch.neg, "exp": torch.exp, "log": torch.log, "sqrt": torch.sqrt, "relu": torch.relu, "sigmoid": torch.sigmoid,
         "tanh": torch.tanh, "erf": torch.erf, "silu": F.silu, "gelu": F.gelu, "gelu_tanh": ACTIVATIONS["gelu_tanh"],
         **{op: getattr(torch, op) for op in "abs square rsqrt sin cos floor round sign minimum maximum pow".split()},
-        "softplus": F.softplus, "pow_scalar": lambda x: torch.pow(x, 2.5), "leaky_relu": lambda x: F.leaky_relu(x, 0.1),
+        "softplus": F.softplus, "relu6": F.relu6, "pow_scalar": lambda x: torch.pow(x, 2.5), "leaky_relu": lambda x: F.leaky_relu(x, 0.1),
         "elu": F.elu, "clamp": lambda x: torch.clamp(x, -0.5, 0.5),
         "mul_scalar": lambda x: x * 1.5, "max": torch.max, "contiguous": lambda x: x.contiguous(), "clone": torch.clone,
         "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "lt": torch.lt, "where": torch.where,

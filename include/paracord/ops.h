@@ -60,6 +60,7 @@ PC_API PC_MUST_USE pc_tensor *pc_relu(pc_tensor *a);    /* (d) max(a, 0); NaN st
 PC_API PC_MUST_USE pc_tensor *pc_sigmoid(pc_tensor *a); /* (d) 1 / (1 + exp(-a)) */
 PC_API PC_MUST_USE pc_tensor *pc_tanh(pc_tensor *a);    /* (d) */
 PC_API PC_MUST_USE pc_tensor *pc_erf(pc_tensor *a);     /* (d) the error function */
+PC_API PC_MUST_USE pc_tensor *pc_relu6(pc_tensor *a);   /* (d) min(max(a, 0), 6); gradient 0 at 0 and at 6 */
 PC_API PC_MUST_USE pc_tensor *pc_silu(pc_tensor *a);    /* (d) a * sigmoid(a), also called swish */
 PC_API PC_MUST_USE pc_tensor *pc_gelu(pc_tensor *a);    /* (d) a / 2 * (1 + erf(a / sqrt(2))) */
 

@@ -150,8 +150,8 @@ pc_module *pc_activation(pc_activation_kind kind)
 
 static pc_tensor *dropout(pc_module *module, pc_tensor *x)
 {
-    return pc_module_is_training(module) ? pc_fn_dropout(x, ((const pc__dropout_layer *)pc_module_data(module))->p)
-                                         : pc__share(x);
+    const double p = ((const pc__dropout_layer *)pc_module_data(module))->p;
+    return p > 0 && pc_module_is_training(module) ? pc_fn_dropout(x, p) : pc__share(x);
 }
 
 static void describe_dropout(const pc_module *module, char *text, size_t n)

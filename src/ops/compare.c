@@ -71,6 +71,7 @@ pc_tensor *pc_where(pc_tensor *condition, pc_tensor *a, pc_tensor *b)
     return result;
 }
 
+/* In the memory order of an operand that has the result's shape, where one has. */
 pc_status pc__infer_where(pc_call *call, pc__meta *out)
 {
     const pc_tensor *c = call->in[0], *a = call->in[1], *b = call->in[2];
@@ -80,7 +81,15 @@ pc_status pc__infer_where(pc_call *call, pc__meta *out)
     both.ndim = (uint8_t)ndim;
     int64_t shape[PC_MAX_DIMS];
     PC__TRY(pc__broadcast("where", c, &both, &ndim, shape));
-    pc__meta_contiguous(&out[0], a->dtype, ndim, shape);
+    const pc_tensor *operands[] = {a, b, c}, *whole = NULL;
+    for (int i = 0; i < 3 && !whole; i++)
+        if (operands[i]->ndim == ndim && pc__count(ndim, operands[i]->shape) == pc__count(ndim, shape) &&
+            pc__is_dense(operands[i]))
+            whole = operands[i];
+    if (whole)
+        pc__meta_like(&out[0], whole, (pc_dtype)a->dtype);
+    else
+        pc__meta_contiguous(&out[0], (pc_dtype)a->dtype, ndim, shape);
     return PC_OK;
 }
 

@@ -403,6 +403,7 @@ static const check checks[] = {
     ONE(f_square, S(7)),
     ONE(f_sin, S(7)),
     ONE(f_cos, S(7)),
+    ONE(f_relu6, S(9)),
     ONE(f_softplus, S(7)),
     ONE(f_sigmoid, S(2, 3)),
     ONE(f_tanh, S(2, 3)),

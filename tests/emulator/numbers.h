@@ -84,6 +84,10 @@ inline float __expf(float x)
 {
     return expf(x);
 }
+inline float __fdividef(float a, float b)
+{
+    return a / b;
+}
 inline float rsqrtf(float x)
 {
     return 1 / sqrtf(x);

@@ -224,7 +224,7 @@ def functions(ops):
              gradients=False)
         for dtype in ("i32", "i64", "u8"):
             case(name, dtype, [In([4], dtype, values=[0, 1, 2, 5])], fn)
-        if name not in ("neg", "relu", "abs", "square", "floor", "round", "sign"):
+        if name not in ("neg", "relu", "relu6", "abs", "square", "floor", "round", "sign"):
             case(name, "bool", [In([2], "b", values=[True, False])], fn)
 
 
@@ -1385,6 +1385,12 @@ def grid_sampled():
                 case("grid_sample", f"no pictures {label}", [In([0, 2, 3, 3]), grid([0, 1, 2, 2])], fn, args)
 
 
+def bounded():
+    functions({"relu6": F.relu6})
+    case("relu6", "gradient at the bounds", [In([6], values=[0, -0.0, 6, 5.96875, 6.03125, -1])], F.relu6)
+    case("relu6", "integers beyond", [In([4], "i32", values=[-5, 6, 7, 2**31 - 1])], F.relu6)
+
+
 if __name__ == "__main__":
     for part in (arith, unary, compare, reduce, views, copies, join, products, pictures, networks, more_unary,
                  still_more_unary, pairs, arrange):
@@ -1392,6 +1398,6 @@ if __name__ == "__main__":
     there = rng.getstate()
     for part in (attention, norms, rows, elements, arrange_more, order, least_and_products, truths, spreads, vector_norms,
                  convolutions, transposed, rows_of_samples, pair_losses, binary_losses, class_losses, pools_with_options,
-                 adaptive_pools, upsampled, grid_sampled):
+                 adaptive_pools, upsampled, grid_sampled, bounded):
         rng.setstate(there)  # so that a part is the same whatever is added in front of it
         part()

@@ -50,7 +50,7 @@ PLACES = [((), []), ((1,), []), ((0,), []), ((5,), []), ((2, 3), []), ((2, 0, 3)
           ((3, 6), [["slice", {"dim": 1, "start": 1, "stop": 6, "step": 2}]]), ((3, 1), [["expand", {"shape": [2, 3, 4]}]])]
 
 
-UNARY = ("neg exp log sqrt relu sigmoid tanh erf silu gelu gelu_tanh sum mean max min prod contiguous clone "
+UNARY = ("neg exp log sqrt relu relu6 sigmoid tanh erf silu gelu gelu_tanh sum mean max min prod contiguous clone "
          "abs square rsqrt sin cos softplus floor round sign").split()
 TRUTHS = "isnan isfinite logical_not bitwise_not any all count_nonzero".split()
 

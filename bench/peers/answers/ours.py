@@ -60,7 +60,7 @@ class Embedding(c.Structure):
 
 T, P = c.c_void_p, c.POINTER(c.c_void_p)
 I, I64, D, B = c.c_int, c.c_int64, c.c_double, c.c_bool
-UNARY = ("neg exp log sqrt relu sigmoid tanh erf silu gelu gelu_tanh sum mean max contiguous clone abs square rsqrt sin cos "
+UNARY = ("neg exp log sqrt relu relu6 sigmoid tanh erf silu gelu gelu_tanh sum mean max contiguous clone abs square rsqrt sin cos "
          "softplus floor round sign isnan isfinite logical_not bitwise_not min prod any all count_nonzero")
 BINARY = ("add sub mul div eq ne lt le gt ge matmul mse bce_with_logits cross_entropy minimum maximum pow bitwise_and bitwise_or "
           "bitwise_xor logical_and logical_or logical_xor dot")

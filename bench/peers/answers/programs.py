@@ -5,7 +5,7 @@ make last bits large (a quotient by nearly 0) are left out, so that what differs
 """
 import random
 
-UNARY = ("neg exp log sqrt relu sigmoid tanh erf silu gelu gelu_tanh sum mean max contiguous clone abs square rsqrt sin cos "
+UNARY = ("neg exp log sqrt relu relu6 sigmoid tanh erf silu gelu gelu_tanh sum mean max contiguous clone abs square rsqrt sin cos "
          "softplus floor round sign isnan isfinite logical_not bitwise_not min any all count_nonzero").split()
 VIEWS = "reshape permute transpose slice squeeze unsqueeze expand flatten_from".split()
 ALONG = "softmax log_softmax max_dim argmax min_dim argmin prod_dim sum_dims mean_dims any_dims var_dims norm_dims".split()

@@ -68,7 +68,7 @@ OPS = {
     "topk": lambda t, a: list(torch.topk(t[0], a["k"], a["dim"], a["descending"])),
     "searchsorted": lambda t, a: [torch.searchsorted(t[0].detach(), t[1].detach(), right=a["right"])],
     "cumsum": lambda t, a: [torch.cumsum(t[0], a["dim"])],
-    "softplus": named(F.softplus), "leaky_relu": lambda t, a: [F.leaky_relu(t[0], number(a["value"]))],
+    "softplus": named(F.softplus), "relu6": named(F.relu6), "leaky_relu": lambda t, a: [F.leaky_relu(t[0], number(a["value"]))],
     "elu": lambda t, a: [F.elu(t[0], number(a["value"]))], "clamp": lambda t, a: [clamp(t[0], a["low"], a["high"])],
     "outer": named(torch.outer), "addmm": named(torch.addmm), "stack": lambda t, a: [torch.stack(t, a["dim"])],
     "masked_fill": lambda t, a: [t[0].masked_fill(t[1], number(a["value"]))],

@@ -3,6 +3,7 @@
 #ifndef PC__CUDA_FUNCTIONS_CUH
 #define PC__CUDA_FUNCTIONS_CUH
 
+#include "cuda/shared/brief.cuh"
 #include "cuda/shared/half.cuh"
 #include "cuda/pointwise/loop.cuh"
 
@@ -119,6 +120,30 @@ template <class T> __device__ __forceinline__ T power(T a, T b)
 #define PC__UNARY(name, dtypes, cost, flags, f) PC__ONE_INPUT(name, f)
 #define PC__BINARY(name, dtypes, cost, flags, f) PC__TWO_INPUTS(name, f) PC__TRUTH_##dtypes(name, f)
 #include "ops/pointwise.def"
+
+/* In 16 bits (brief.cuh). */
+#define PC__BRIEF(name, T)                                                                                             \
+    template <> struct of_##name<T> : shape_of<T, 1, T> {                                                              \
+        __device__ T operator()(T x) const                                                                             \
+        {                                                                                                              \
+            return T(brief_##name::of(float(x)));                                                                      \
+        }                                                                                                              \
+    };                                                                                                                 \
+    template <> struct of_##name##_backward<T> : shape_of<T, 2, T, T> {                                                \
+        static __device__ T of(float g, float x)                                                                       \
+        {                                                                                                              \
+            return T(g * brief_##name::slope(x));                                                                      \
+        }                                                                                                              \
+        __device__ T operator()(T g, T x) const                                                                        \
+        {                                                                                                              \
+            return of(float(g), float(x));                                                                             \
+        }                                                                                                              \
+    };
+PC__BRIEF(gelu, f16)
+PC__BRIEF(gelu, bf16)
+PC__BRIEF(gelu_tanh, f16)
+PC__BRIEF(gelu_tanh, bf16)
+#undef PC__BRIEF
 
 #undef NUM
 #undef EXP
