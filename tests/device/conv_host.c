@@ -149,6 +149,37 @@ static void planes(void **state)
         }
 }
 
+/* A stride whose places are channels for cuDNN: windows that are whole steps and not, padding that is not, both strides. */
+static void strides_are_folded(void **state)
+{
+    static const layer layers[] = {{1, 3, 9, 10, 4, 7, 7, 2, 3, 1, PC_ACTIVATION_RELU, true},
+                                   {2, 3, 8, 8, 5, 4, 4, 4, 0, 1, PC_ACTIVATION_NONE, true},
+                                   {1, 1, 11, 7, 4, 3, 3, 2, 1, 1, PC_ACTIVATION_NONE, false},
+                                   {2, 2, 7, 12, 3, 5, 3, 3, 2, 1, PC_ACTIVATION_RELU, true}};
+    (void)state;
+    (void)pc_matmul_precision_set(PC_PRECISION_TF32);
+    (void)pc_choice_set(PC_CHOICE_MEASURED);
+    for (int i = 0; i < PC__COUNT(layers); i++)
+        for (int last = 0; last < 2; last++)
+            PC_SCOPE {
+                layer l = layers[i];
+                pc_tensor *y, *out[3];
+                play_again();
+                play.best = 3 * PC__CONV_PLANS + 1;
+                l.n = 60 + 2 * i + last;
+                const known k = know(&l);
+                weights_last = last;
+                assert_ok(forward(&l, &k, &y));
+                assert_ok(backward(&l, &k, 6, out));
+                weights_last = false;
+                near(y, k.y);
+                near(out[1], k.dweight);
+                near(out[2], k.dbias);
+                assert_int_equal(play.format[PC__CONV_FOLDED], 2);
+            }
+    (void)pc_matmul_precision_set(PC_PRECISION_F32);
+}
+
 static void only_what_is_wanted(void **state)
 {
     (void)state;
@@ -305,6 +336,7 @@ int main(void)
         cmocka_unit_test(pooled),
         cmocka_unit_test(channels_are_padded),
         cmocka_unit_test(planes),
+        cmocka_unit_test(strides_are_folded),
         cmocka_unit_test(only_what_is_wanted),
         cmocka_unit_test(what_cudnn_cannot),
         cmocka_unit_test(no_way_for_a_shape),

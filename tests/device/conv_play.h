@@ -265,16 +265,39 @@ void pc__cuda_conv_rows(cudaStream_t queue, const void *in, int from, void *out,
             ((float *)out)[row * to + i] = i < from ? ((const float *)in)[row * from + i] : 0;
 }
 
+/* Where cuDNN's format has a weight of ours. */
+static int filter_place(const pc__cuda_conv_filter *f, int o, int c, int tap)
+{
+    const int row = tap / f->kw, column = tap % f->kw, place = row % f->sh * f->sw + column % f->sw;
+    return ((o * f->to_kh + row / f->sh) * f->to_kw + column / f->sw) * f->to_c + place * f->c + c;
+}
+
 void pc__cuda_conv_filter_pad(cudaStream_t queue, const pc__cuda_conv_filter *f, const void *ours, void *theirs)
 {
     (void)queue;
     play.turned++;
-    zeros_of(theirs, (int64_t)f->to_o * f->taps * f->to_c);
+    zeros_of(theirs, (int64_t)f->to_o * f->to_kh * f->to_kw * f->to_c);
     for (int o = 0; o < f->o; o++)
         for (int c = 0; c < f->c; c++)
-            for (int tap = 0; tap < f->taps; tap++)
-                ((float *)theirs)[(o * f->taps + tap) * f->to_c + c] =
-                    ((const float *)ours)[o * f->c * f->taps + pc__cuda_conv_filter_at(f, c, tap)];
+            for (int tap = 0; tap < f->kh * f->kw; tap++)
+                ((float *)theirs)[filter_place(f, o, c, tap)] =
+                    ((const float *)ours)[o * f->c * f->kh * f->kw + pc__cuda_conv_filter_at(f, c, tap)];
+}
+
+void pc__cuda_conv_fold(cudaStream_t queue, const pc__cuda_conv_folding *f, const void *in, void *out)
+{
+    (void)queue;
+    play.turned++;
+    zeros_of(out, f->n * f->to_h * f->to_w * f->to_c);
+    for (int64_t i = 0; i < f->n * f->h * f->w * f->c; i++) {
+        const int c = (int)(i % f->c), column = (int)(i / f->c % f->w) + f->pw,
+                  row = (int)(i / f->c / f->w % f->h) + f->ph;
+        const int64_t n = i / f->c / f->w / f->h;
+        const int place = row % f->sh * f->sw + column % f->sw;
+        if (row / f->sh < f->to_h && column / f->sw < f->to_w)
+            ((float *)out)[((n * f->to_h + row / f->sh) * f->to_w + column / f->sw) * f->to_c + place * f->c + c] =
+                ((const float *)in)[i];
+    }
 }
 
 void pc__cuda_conv_filter_cut(cudaStream_t queue, const pc__cuda_conv_filter *f, const void *theirs, void *ours)
@@ -283,9 +306,9 @@ void pc__cuda_conv_filter_cut(cudaStream_t queue, const pc__cuda_conv_filter *f,
     play.turned++;
     for (int o = 0; o < f->o; o++)
         for (int c = 0; c < f->c; c++)
-            for (int tap = 0; tap < f->taps; tap++)
-                ((float *)ours)[o * f->c * f->taps + pc__cuda_conv_filter_at(f, c, tap)] =
-                    ((const float *)theirs)[(o * f->taps + tap) * f->to_c + c];
+            for (int tap = 0; tap < f->kh * f->kw; tap++)
+                ((float *)ours)[o * f->c * f->kh * f->kw + pc__cuda_conv_filter_at(f, c, tap)] =
+                    ((const float *)theirs)[filter_place(f, o, c, tap)];
 }
 
 void pc__cuda_gemm_finish(cudaStream_t queue, const pc__cuda_gemm *g)

@@ -13,8 +13,16 @@ enum pc__conv_direction { PC__CONV_FORWARD, PC__CONV_INPUT, PC__CONV_WEIGHTS, PC
 
 /* How cuDNN is given the operands. Ours are channels last; other formats are made in scratch memory.
  * PC__CONV_PADDED: channels last, the numbers of channels rounded up to what 16 bytes hold, zeros behind; matrix units
- * take no other. PC__CONV_PLANES: [n][c][h][w], for which cuDNN has Winograd's method in float32. */
-typedef enum pc__conv_format { PC__CONV_AS_IS, PC__CONV_PADDED, PC__CONV_PLANES, PC__CONV_FORMATS } pc__conv_format;
+ * take no other. PC__CONV_PLANES: [n][c][h][w], for which cuDNN has Winograd's method in float32. PC__CONV_FOLDED: padded, the
+ * sh x sw places of a stride side by side as channels, with the border around, so that stride 1 without padding is left:
+ * three channels fill matrix units so. Not for the gradient of the input. */
+typedef enum pc__conv_format {
+    PC__CONV_AS_IS,
+    PC__CONV_PADDED,
+    PC__CONV_PLANES,
+    PC__CONV_FOLDED,
+    PC__CONV_FORMATS
+} pc__conv_format;
 
 /* One of the three products of a convolution of channels-last pictures, x[n][h][w][c], weight[o][kh][kw][c]: the
  * result, the gradient of x, or that of the weights. Compared as bytes: made from zeros. */
@@ -55,7 +63,10 @@ pc__conv_format pc__conv_usual_format(const pc__conv_shape *s);
 /* The same of a shape with taps apart or groups, whose channels cannot be padded. */
 pc__conv_format pc__conv_grouped_format(const pc__conv_shape *s);
 
-/* The shape that cuDNN sees in its format: more channels where they are padded. */
+/* Whether the shape can be folded: few channels, a stride, and windows that leave nothing out. */
+bool pc__conv_can_fold(const pc__conv_shape *s);
+
+/* The shape that cuDNN sees in its format: more channels where they are padded, a smaller window where it is folded. */
 pc__conv_shape pc__conv_in_format(const pc__conv_shape *s);
 
 /* What a measurement holds for: this shape on this GPU with this cuDNN (91900 for 9.19.0). */

@@ -39,7 +39,9 @@ static inline pc__cuda_conv pc__conv_alone(const pc__cuda_conv *s)
 /* Pictures of one operand, ours with c channels, cuDNN's with `made`. */
 typedef struct pc__conv_pictures {
     int format, dtype, c, made;
-    int64_t n, area; /* pixels of one */
+    int64_t n, area;          /* pixels of one */
+    const pc__cuda_conv *s;   /* inputs that are folded: how, */
+    const pc__conv_shape *to; /* and to what; else NULL */
 } pc__conv_pictures;
 
 pc__conv_pictures pc__conv_inputs(const pc__conv_piece *p, const pc__conv_shape *made);

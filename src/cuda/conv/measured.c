@@ -17,10 +17,12 @@ int pc__conv_candidates(cudnnHandle_t handle, const pc__conv_shape *shape, pc__c
     return there + more;
 }
 
-/* Padding changes nothing where channels are whole, and planes are for float32, whose kernels for channels last are few.
- */
+/* Padding changes nothing where channels are whole, planes are for float32, whose kernels for channels last are few, and
+ * folding is for few channels. */
 static bool differs(const pc__conv_shape *shape, int format)
 {
+    if (format == PC__CONV_FOLDED)
+        return pc__conv_can_fold(shape);
     return format == PC__CONV_AS_IS ||
            (format == PC__CONV_PADDED ? pc__conv_usual_format(shape) == PC__CONV_PADDED : shape->dtype == PC_F32);
 }
@@ -28,7 +30,7 @@ static bool differs(const pc__conv_shape *shape, int format)
 static void tell_times(const char *text, const pc__conv_list *list, const pc__conv_candidate *plans,
                        const double *times)
 {
-    static const char *const formats[PC__CONV_FORMATS] = {"", "padded ", "planes "};
+    static const char *const formats[PC__CONV_FORMATS] = {"", "padded ", "planes ", "folded "};
     char words[32 * (PC__CONV_ROWS + PC__CONV_WAYS)] = "";
     size_t n = 0;
     for (int i = 0; i < list->rows && n < sizeof words; i++)

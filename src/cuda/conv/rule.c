@@ -28,11 +28,28 @@ pc__conv_format pc__conv_grouped_format(const pc__conv_shape *s)
     return s->dtype == PC_F32 && !s->tf32 ? PC__CONV_PLANES : PC__CONV_AS_IS;
 }
 
+bool pc__conv_can_fold(const pc__conv_shape *s)
+{
+    return together(s) > 1 && s->direction != PC__CONV_INPUT && s->groups <= 1 && s->dh <= 1 && s->dw <= 1 &&
+           s->sh * s->sw > 1 && s->kh >= s->sh && s->kw >= s->sw && s->c < 8;
+}
+
+static void fold(pc__conv_shape *in, const pc__conv_shape *s)
+{
+    in->kh = (s->kh - 1) / s->sh + 1, in->kw = (s->kw - 1) / s->sw + 1;
+    in->h = s->oh + in->kh - 1, in->w = s->ow + in->kw - 1;
+    in->c = rounded_up(s->c * s->sh * s->sw, together(s));
+    in->sh = in->sw = 1;
+    in->ph = in->pw = 0;
+}
+
 pc__conv_shape pc__conv_in_format(const pc__conv_shape *s)
 {
     pc__conv_shape in = *s;
-    if (s->format == PC__CONV_PADDED)
+    if (s->format == PC__CONV_PADDED || s->format == PC__CONV_FOLDED)
         in.c = rounded_up(s->c, together(s)), in.o = rounded_up(s->o, together(s));
+    if (s->format == PC__CONV_FOLDED)
+        fold(&in, s);
     return in;
 }
 
@@ -106,8 +123,16 @@ static int halves_weights(const pc__conv_shape *s, int padded)
     return has_windows_of_one(s) && s->c % 8 && places_of(s) > 8192 && s->o <= 128 ? AS_IS : s->o <= 5 ? OURS : padded;
 }
 
+/* So much work that the copies, some four launches and the bytes of the picture twice, are little beside it. */
+static bool is_worth_folding(const pc__conv_shape *s)
+{
+    return pc__conv_can_fold(s) && work_of(s) >= 4e9 && s->o >= 16;
+}
+
 static int halves_rule(const pc__conv_shape *s, int padded)
 {
+    if (is_worth_folding(s))
+        return PC__CONV_FOLDED;
     return s->direction == PC__CONV_FORWARD ? halves_forward(s, padded)
            : s->direction == PC__CONV_INPUT ? halves_input(s, padded)
                                             : halves_weights(s, padded);

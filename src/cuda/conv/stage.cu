@@ -113,22 +113,26 @@ void rows_of(cudaStream_t queue, const void *in, int from, void *out, int to, in
 /* A filter has at most 2^31 numbers. */
 template <class T> __global__ void __launch_bounds__(THREADS) pad_filter(pc__cuda_conv_filter f, const T *in, T *out)
 {
-    const uint32_t count = (uint32_t)f.to_o * f.taps * f.to_c;
+    const uint32_t taps = (uint32_t)f.to_kh * f.to_kw, count = (uint32_t)f.to_o * taps * f.to_c;
     pc::wait_for_earlier();
     for (uint32_t at = blockIdx.x * THREADS + threadIdx.x; at < count; at += gridDim.x * THREADS) {
-        const uint32_t c = at % f.to_c, rest = at / f.to_c, tap = rest % f.taps, o = rest / f.taps;
-        out[at] = (int)c < f.c && (int)o < f.o ? in[o * f.c * f.taps + pc__cuda_conv_filter_at(&f, c, tap)] : T(0);
+        const uint32_t k = at % f.to_c, rest = at / f.to_c, tap = rest % taps, o = rest / taps;
+        const uint32_t place = k / f.c, c = k - place * f.c;
+        const int row = tap / f.to_kw * f.sh + place / f.sw, column = tap % f.to_kw * f.sw + place % f.sw;
+        const bool there = (int)place < f.sh * f.sw && row < f.kh && column < f.kw && (int)o < f.o;
+        out[at] = there ? in[o * f.c * f.kh * f.kw + pc__cuda_conv_filter_at(&f, c, row * f.kw + column)] : T(0);
     }
 }
 
 template <class T> __global__ void __launch_bounds__(THREADS) cut_filter(pc__cuda_conv_filter f, const T *in, T *out)
 {
-    const uint32_t count = (uint32_t)f.o * f.c * f.taps;
+    const uint32_t taps = (uint32_t)f.kh * f.kw, count = (uint32_t)f.o * f.c * taps;
     pc::wait_for_earlier();
     for (uint32_t at = blockIdx.x * THREADS + threadIdx.x; at < count; at += gridDim.x * THREADS) {
-        const uint32_t one = f.c * f.taps, o = at / one, rest = at - o * one;
-        const uint32_t tap = f.last ? rest / f.c : rest % f.taps, c = f.last ? rest % f.c : rest / f.taps;
-        out[at] = in[(o * f.taps + tap) * f.to_c + c];
+        const uint32_t one = f.c * taps, o = at / one, rest = at - o * one;
+        const uint32_t tap = f.last ? rest / f.c : rest % taps, c = f.last ? rest % f.c : rest / taps;
+        const uint32_t row = tap / f.kw, column = tap % f.kw, place = row % f.sh * f.sw + column % f.sw;
+        out[at] = in[((o * f.to_kh + row / f.sh) * f.to_kw + column / f.sw) * f.to_c + place * f.c + c];
     }
 }
 
@@ -145,7 +149,7 @@ void pc__cuda_conv_rows(cudaStream_t queue, const void *in, int from, void *out,
 
 void pc__cuda_conv_filter_pad(cudaStream_t queue, const pc__cuda_conv_filter *f, const void *ours, void *theirs)
 {
-    const int blocks = blocks_for((int64_t)f->to_o * f->taps * f->to_c);
+    const int blocks = blocks_for((int64_t)f->to_o * f->to_kh * f->to_kw * f->to_c);
     if (f->size == 2)
         (void)pc::start(pad_filter<uint16_t>, blocks, THREADS, queue, f->early, *f, (const uint16_t *)ours,
                         (uint16_t *)theirs);
@@ -156,7 +160,7 @@ void pc__cuda_conv_filter_pad(cudaStream_t queue, const pc__cuda_conv_filter *f,
 
 void pc__cuda_conv_filter_cut(cudaStream_t queue, const pc__cuda_conv_filter *f, const void *theirs, void *ours)
 {
-    const int blocks = blocks_for((int64_t)f->o * f->taps * f->c);
+    const int blocks = blocks_for((int64_t)f->o * f->kh * f->kw * f->c);
     if (f->size == 2)
         (void)pc::start(cut_filter<uint16_t>, blocks, THREADS, queue, f->early, *f, (const uint16_t *)theirs,
                         (uint16_t *)ours);

@@ -14,9 +14,9 @@ void pc__cuda_conv_rows(cudaStream_t queue, const void *in, int from, void *out,
                         int early);
 
 /* Weights in our order, [o][c][kh][kw] or, where they lie channels last, [o][kh][kw][c], and in cuDNN's with channels
- * padded, [to_o][kh][kw][to_c]; taps: kh kw. */
+ * padded, [to_o][to_kh][to_kw][to_c]: a tap's channels are those of sh x sw taps of ours. */
 typedef struct pc__cuda_conv_filter {
-    int o, c, taps, to_o, to_c;
+    int o, c, kh, kw, to_o, to_c, to_kh, to_kw, sh, sw;
     int last;
     int early;
     size_t size; /* bytes of a number, 2 or 4 */
@@ -31,11 +31,22 @@ static inline
     int
     pc__cuda_conv_filter_at(const pc__cuda_conv_filter *f, int c, int tap)
 {
-    return f->last ? tap * f->c + c : c * f->taps + tap;
+    return f->last ? tap * f->c + c : c * f->kh * f->kw + tap;
 }
 
 void pc__cuda_conv_filter_pad(cudaStream_t queue, const pc__cuda_conv_filter *f, const void *ours, void *theirs);
 void pc__cuda_conv_filter_cut(cudaStream_t queue, const pc__cuda_conv_filter *f, const void *theirs, void *ours);
+
+/* Pictures [n][h][w][c] with a border of zeros, ph and pw in front, as [n][to_h][to_w][to_c]: the sh x sw places of a stride
+ * side by side, then zeros. */
+typedef struct pc__cuda_conv_folding {
+    int64_t n;
+    int h, w, c, sh, sw, ph, pw, to_h, to_w, to_c;
+    int early;
+    size_t size; /* bytes of a number, 2 or 4 */
+} pc__cuda_conv_folding;
+
+void pc__cuda_conv_fold(cudaStream_t queue, const pc__cuda_conv_folding *f, const void *in, void *out);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,4 @@
-/* choices.c: what measuring chose, kept as rows, "6 TEXT = NUMBER CHECK": 6 is the format's number, CHECK a hash of what
+/* choices.c: what measuring chose, kept as rows, "7 TEXT = NUMBER CHECK": 7 is the format's number, CHECK a hash of what
  * stands between. A row is whole or passed over, so a file that was torn, mixed up or written by another version costs
  * a measurement and nothing else. */
 #include "cuda/runtime/choices.h"
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FORMAT "6 "
+#define FORMAT "7 "
 
 enum { ROW = PC__CHOICE_TEXT + 32, LARGEST = 1 << 20 /* bytes of the file */ };
 
