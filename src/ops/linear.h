@@ -9,6 +9,7 @@
 typedef struct pc__linear_attributes {
     pc_activation_kind activation;
     int narrow; /* linear_backward, not 0: the gradients of weight and bias have x's dtype too */
+    int zeros;  /* linear, not 0: behind the weight's last row there are zeros, up to whole eights: plans set it */
 } pc__linear_attributes;
 
 /* linear_backward, of small layers: from dy [m, n], y [m, n], x [m, k] with dense rows, and weight [n, k], to dx [m, k]

@@ -78,7 +78,7 @@ pc_tensor *pc_matmul(pc_tensor *a, pc_tensor *b)
 
 pc_tensor *pc__matmul_wide(pc_tensor *a, pc_tensor *b)
 {
-    return PC__CALL(matmul, (&(pc__matmul_attributes){true}), a, b);
+    return PC__CALL(matmul, (&(pc__matmul_attributes){.wide = true}), a, b);
 }
 
 /* a x b, of so many matrices, as the gradient of an operand of that shape. What was broadcast over a batch is summed: in

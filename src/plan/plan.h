@@ -18,6 +18,7 @@ typedef enum pc__pass {
     PC__PASS_COPIES,
     PC__PASS_REGIONS,
     PC__PASS_CASTS,
+    PC__PASS_PITCHES,
     PC__PASS_BRANCHES,
     PC__PASS_SHARING, /* of memory by temporaries */
     PC__PASSES
@@ -147,14 +148,17 @@ void pc__pass_regions(pc__plan *plan, const pc__backend *backend);
 /* Casts between float32 and 16 bits that can be done together become one call. */
 void pc__pass_casts(pc__plan *plan, const pc__backend *backend);
 
+/* Rows of temporaries on 16 bytes, for products. */
+void pc__pass_pitches(pc__plan *plan, const pc__backend *backend);
+
 /* Branches are begun as early as they can be, where the device has room for them. */
 void pc__pass_branches(const pc_graph *graph);
 
 /* --- shadow.c --- */
 
-/* The storage's float32 in dtype, made where there is none, until it is let go as often. NULL: there is one of another
- * dtype, or no memory. */
-pc__shadow *pc__shadow_hold(pc__storage *of, pc_dtype dtype, pc_stream *stream);
+/* The storage's float32 in dtype, made where there is none, with room for so many zeros behind it, until it is let go as
+ * often. NULL: there is one of another dtype, or no memory. */
+pc__shadow *pc__shadow_hold(pc__storage *of, pc_dtype dtype, int64_t zeros, pc_stream *stream);
 void pc__shadow_let_go(pc__storage *of);
 
 /* The program has a pointer to it: what it writes there no version counts. */

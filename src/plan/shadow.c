@@ -9,16 +9,18 @@
 #include "device/failure.h"
 #include "ops/cast_many.h"
 
+#include <paracord/ops.h>
+
 /* --- holding --- */
 
 static pthread_mutex_t holding = PTHREAD_MUTEX_INITIALIZER; /* graphs of two threads may have a parameter in common */
 
-static pc__shadow *make(const pc__storage *of, pc_dtype dtype, pc_stream *stream)
+static pc__shadow *make(const pc__storage *of, pc_dtype dtype, int64_t zeros, pc_stream *stream)
 {
     pc__shadow *shadow = pc__calloc(1, sizeof *shadow);
+    const size_t count = of->bytes / sizeof(float) + (size_t)zeros;
     pc__storage *storage =
-        shadow ? pc__storage_block(stream, of->bytes / sizeof(float) * pc_dtype_size(dtype), "a parameter in 16 bits")
-               : NULL;
+        shadow ? pc__storage_block(stream, count * pc_dtype_size(dtype), "a parameter in 16 bits") : NULL;
     if (!storage) { /* the plan is right without it */
         pc_error_clear();
         pc__free(shadow);
@@ -30,11 +32,11 @@ static pc__shadow *make(const pc__storage *of, pc_dtype dtype, pc_stream *stream
     return shadow;
 }
 
-pc__shadow *pc__shadow_hold(pc__storage *of, pc_dtype dtype, pc_stream *stream)
+pc__shadow *pc__shadow_hold(pc__storage *of, pc_dtype dtype, int64_t zeros, pc_stream *stream)
 {
     pthread_mutex_lock(&holding);
     if (!of->shadow)
-        of->shadow = make(of, dtype, stream);
+        of->shadow = make(of, dtype, zeros, stream);
     pc__shadow *shadow = of->shadow && of->shadow->dtype == (int)dtype ? of->shadow : NULL;
     if (shadow)
         shadow->graphs++;
@@ -68,13 +70,29 @@ static bool holds(const pc__plan_shadow *s)
     return atomic_load(&s->shadow->version) == s->found && !pc__is_open(s->of);
 }
 
-static pc_tensor line(pc__storage *storage, pc_dtype dtype)
+/* Numbers from..to - 1 of the storage. */
+static pc_tensor line(pc__storage *storage, pc_dtype dtype, int64_t from, int64_t to)
 {
-    return (pc_tensor){.dtype = (int)dtype,
-                       .ndim = 1,
-                       .shape = {(int64_t)(storage->bytes / pc_dtype_size(dtype))},
-                       .strides = {1},
-                       .storage = storage};
+    return (pc_tensor){
+        .dtype = (int)dtype, .ndim = 1, .shape = {to - from}, .strides = {1}, .offset = from, .storage = storage};
+}
+
+static int64_t count_of(const pc__plan_shadow *s)
+{
+    return (int64_t)(s->of->bytes / sizeof(float));
+}
+
+/* What lies behind the parameter's numbers. */
+static pc_status clear_room(const pc__plan_shadow *s, pc_stream *stream)
+{
+    const pc_dtype dtype = (pc_dtype)s->shadow->dtype;
+    pc__storage *storage = s->shadow->storage;
+    pc_tensor room = line(storage, dtype, count_of(s), (int64_t)(storage->bytes / pc_dtype_size(dtype)));
+    pc_status status = PC_OK;
+    if (room.shape[0] > 0)
+        PC_WITH_STREAM(stream)
+            status = pc_fill(&room, 0);
+    return status;
 }
 
 /* Those n that are stale and of that dtype. */
@@ -89,8 +107,8 @@ static pc_status cast(const pc__plan *plan, int n, pc_dtype dtype, pc_stream *st
         const pc__plan_shadow *s = &plan->shadow[i];
         if (!s->stale || s->shadow->dtype != (int)dtype)
             continue;
-        tensor[k] = line(s->shadow->storage, dtype);
-        tensor[n + k] = line(s->of, PC_F32);
+        tensor[k] = line(s->shadow->storage, dtype, 0, count_of(s));
+        tensor[n + k] = line(s->of, PC_F32, 0, count_of(s));
         list[k] = &tensor[k];
         list[n + k] = &tensor[n + k];
         k++;
@@ -110,6 +128,7 @@ pc_status pc__plan_refresh(pc__plan *plan, pc_stream *stream)
         s->found = atomic_load(&s->of->version);
         s->stale = !holds(s);
         PC__TRY(s->stale ? pc__storage_sound(s->of, "pc_graph_launch") : PC_OK);
+        PC__TRY(s->stale ? clear_room(s, stream) : PC_OK);
         *(s->shadow->dtype == PC_F16 ? &f16 : &bf16) += s->stale;
     }
     PC__TRY(f16 ? cast(plan, f16, PC_F16, stream) : PC_OK);

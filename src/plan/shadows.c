@@ -97,8 +97,16 @@ static void find_casts(search *s)
 
 /* --- the step --- */
 
-/* The parameter's shadow gets a number. False: it has none. */
-static bool take(search *s, int parameter)
+/* Numbers behind a matrix's last row, up to whole eights of rows: products on matrix units want them (pitches.c). */
+static int64_t room_behind(const search *s, const pc_tensor *t)
+{
+    enum { EIGHTS = 8 };
+    const bool odd = s->graph->backend->type == PC_CUDA && t->ndim == 2 && t->shape[0] % EIGHTS != 0;
+    return odd ? (EIGHTS - t->shape[0] % EIGHTS) * t->shape[1] : 0;
+}
+
+/* The shadow of that tensor's storage gets a number. False: it has none. */
+static bool take(search *s, int parameter, const pc_tensor *t)
 {
     pc__plan *plan = s->plan;
     pc__storage *of = plan->storage[parameter].storage;
@@ -106,7 +114,7 @@ static bool take(search *s, int parameter)
         pc_error_clear();
         return false;
     }
-    pc__shadow *shadow = pc__shadow_hold(of, (pc_dtype)s->dtype[parameter], s->graph->stream);
+    pc__shadow *shadow = pc__shadow_hold(of, (pc_dtype)s->dtype[parameter], room_behind(s, t), s->graph->stream);
     if (!shadow)
         return false;
     plan->shadow[plan->shadows++] = (pc__plan_shadow){.of = of, .shadow = shadow};
@@ -173,7 +181,7 @@ static void cast_in_step(search *s, pc__plan_node *node)
     int shadows = 0, dtype = NOBODY;
     for (int k = 0; k < count; k++) {
         const int wanted = s->dtype[node->number[k]];
-        if (wanted == NOBODY || (dtype != NOBODY && dtype != wanted) || !take(s, node->number[k]))
+        if (wanted == NOBODY || (dtype != NOBODY && dtype != wanted) || !take(s, node->number[k], node->call->in[k]))
             continue;
         dtype = wanted;
         shadows++;

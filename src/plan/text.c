@@ -46,6 +46,8 @@ static void add_what(pc__text *text, const pc__plan *plan, const pc__plan_node *
     else if (pc__node_uses(node)) {
         const pc_tensor *t = pc__call_tensor(node->call, node->call->n_out ? node->call->n_in : 0);
         pc__text_add(text, ", %s %s", pc_dtype_name((pc_dtype)t->dtype), PC__SHAPE_OF(t));
+        if (t->ndim == 2 && t->strides[1] == 1 && t->strides[0] > t->shape[1])
+            pc__text_add(text, " in rows of %lld", (long long)t->strides[0]);
         if (node->kind == PC__NODE_CALL)
             pc__region_add_steps(text, node->call);
     }

@@ -1,4 +1,4 @@
-/* cross_entropy.cu: the loss of labels, and its gradient. */
+/* cross_entropy.cu: the loss of labels; its gradient: cross_entropy_backward.cu. */
 #include "cuda/loss/mean.cuh"
 #include "cuda/reduce/cut.h"
 #include "cuda/reduce/running.cuh"
@@ -105,8 +105,8 @@ template <class Join, class M> __device__ __forceinline__ M team_join(M value, i
  * maximum, and the logarithm of its sum. */
 template <class T, class L>
 __global__ void __launch_bounds__(WIDE_THREADS)
-    few_classes(const T *__restrict__ x, const pc__cuda_targets to, pc::math<L> *__restrict__ norms, long long rows,
-                int classes, int team, double *sums, L *mean, pc__cuda_fault *fault)
+    few_classes(const T *__restrict__ x, long long pitch, const pc__cuda_targets to, pc::math<L> *__restrict__ norms,
+                long long rows, int classes, int team, double *sums, L *mean, pc__cuda_fault *fault)
 {
     typedef pc::math<T> M;
     const int lane = threadIdx.x % team, teams = blockDim.x / team;
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(WIDE_THREADS)
          first += (long long)gridDim.x * teams) {
         const bool mine = first + behind < rows;
         const long long r = mine ? first + behind : first;
-        const T *row = x + r * classes;
+        const T *row = x + r * pitch;
         const int64_t label = to.labels[r];
         M value[LANE_CLASSES], own = 0;
 #pragma unroll
@@ -163,8 +163,8 @@ template <class T> __device__ inline void join(running<T> &a, int team)
 /* `team` threads for each row, which is read once. */
 template <class T, class L>
 __global__ void __launch_bounds__(WIDE_THREADS)
-    more_classes(const T *__restrict__ x, const pc__cuda_targets to, pc::math<L> *__restrict__ norms, long long rows,
-                 unsigned classes, int team, double *sums, L *mean, pc__cuda_fault *fault)
+    more_classes(const T *__restrict__ x, long long pitch, const pc__cuda_targets to, pc::math<L> *__restrict__ norms,
+                 long long rows, unsigned classes, int team, double *sums, L *mean, pc__cuda_fault *fault)
 {
     const int lane = threadIdx.x % team, teams = blockDim.x / team;
     totals all = {};
@@ -172,8 +172,8 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     for (long long r = (long long)blockIdx.x * teams + threadIdx.x / team; r < rows;
          r += (long long)gridDim.x * teams) {
         running<T> a = running<T>::nothing();
-        const target<T> wanted = target_of(x + r * classes, to.labels[r], classes);
-        pc::each_in_row<4>(x + r * classes, classes, lane, team, a);
+        const target<T> wanted = target_of(x + r * pitch, to.labels[r], classes);
+        pc::each_in_row<4>(x + r * pitch, classes, lane, team, a);
         join(a, team);
         if (lane == 0)
             add(all, to, a, wanted, r, classes, norms, fault);
@@ -183,13 +183,13 @@ __global__ void __launch_bounds__(WIDE_THREADS)
 
 /* Rows that are few and long: what a block finds in a piece of one. */
 template <class T>
-__global__ void __launch_bounds__(THREADS)
-    find_pieces(const T *__restrict__ x, running<T> *between, long long classes, unsigned parts, long long piece)
+__global__ void __launch_bounds__(THREADS) find_pieces(const T *__restrict__ x, long long pitch, running<T> *between,
+                                                       long long classes, unsigned parts, long long piece)
 {
     const long long row = blockIdx.x / parts, begin = (blockIdx.x - row * parts) * piece, left = classes - begin;
     running<T> a = running<T>::nothing();
     pc::wait_for_earlier();
-    pc::each_in_row<4>(x + row * classes + begin, (unsigned)(left < piece ? left : piece), threadIdx.x, THREADS, a);
+    pc::each_in_row<4>(x + row * pitch + begin, (unsigned)(left < piece ? left : piece), threadIdx.x, THREADS, a);
     join(a, THREADS);
     if (threadIdx.x == 0)
         between[blockIdx.x] = a;
@@ -198,7 +198,7 @@ __global__ void __launch_bounds__(THREADS)
 /* One block: a warp joins the pieces of a row. */
 template <class T, class L>
 __global__ void __launch_bounds__(THREADS)
-    join_pieces(const T *__restrict__ x, const pc__cuda_targets to, const running<T> *between,
+    join_pieces(const T *__restrict__ x, long long pitch, const pc__cuda_targets to, const running<T> *between,
                 pc::math<L> *__restrict__ norms, long long rows, unsigned classes, unsigned parts, L *mean,
                 pc__cuda_fault *fault)
 {
@@ -206,7 +206,7 @@ __global__ void __launch_bounds__(THREADS)
     totals all = {};
     pc::wait_for_earlier();
     for (long long r = threadIdx.x / 32; r < rows; r += WARPS) {
-        const target<T> wanted = target_of(x + r * classes, to.labels[r], classes);
+        const target<T> wanted = target_of(x + r * pitch, to.labels[r], classes);
         running<T> a = running<T>::nothing();
         for (unsigned i = lane; i < parts; i += 32)
             a += between[r * parts + i];
@@ -215,48 +215,6 @@ __global__ void __launch_bounds__(THREADS)
             add(all, to, a, wanted, r, classes, norms, fault);
     }
     give(all, to, (double *)NULL, mean, norms + 2 * rows);
-}
-
-/* N neighbours, of one row or of several. */
-template <class T, class L, int N>
-__global__ void __launch_bounds__(THREADS)
-    cross_entropy_backward_kernel(const T *__restrict__ x, const pc::math<L> *__restrict__ norms,
-                                  const pc__cuda_targets to, const L *__restrict__ g, T *__restrict__ dx,
-                                  long long rows, long long classes)
-{
-    typedef pc::math<L> M;
-    typedef struct alignas(N * sizeof(T)) pack {
-        T at[N];
-    } pack;
-    const long long i = ((long long)blockIdx.x * THREADS + threadIdx.x) * N, count = rows * classes;
-    long long row = quotient(i, classes), column = i - row * classes;
-    pc::wait_for_earlier();
-    if (i >= count)
-        return;
-    pack a;
-    if (i + N <= count)
-        a = *reinterpret_cast<const pack *>(x + i);
-    else
-        for (int k = 0; k < N; k++)
-            a.at[k] = x[min(i + k, count - 1)];
-    const M scale = M(*g) / norms[2 * rows];
-    M most = norms[2 * row], norm = norms[2 * row + 1];
-    int64_t label = to.labels[row];
-#pragma unroll
-    for (int k = 0; k < N; k++) {
-        const M change = exp_of(M(a.at[k]) - most - norm) * scale - (label == column ? scale : M(0));
-        a.at[k] = T(label == to.ignored ? M(0) : change);
-        if (++column == classes && row + 1 < rows) {
-            row++, column = 0;
-            most = norms[2 * row], norm = norms[2 * row + 1];
-            label = to.labels[row];
-        }
-    }
-    if (i + N <= count)
-        *reinterpret_cast<pack *>(dx + i) = a;
-    else
-        for (int k = 0; i + k < count; k++)
-            dx[i + k] = a.at[k];
 }
 
 /* Threads for a row. */
@@ -280,33 +238,28 @@ template <class T, class L>
 void cross_entropy(cudaStream_t queue, int early, const pc__view *x, const pc__cuda_targets &to, L *loss,
                    pc::math<L> *norms, void *scratch, pc__cuda_fault *fault)
 {
-    const long long rows = x->shape[0], classes = x->shape[1];
+    const long long rows = x->shape[0], classes = x->shape[1], pitch = x->strides[0];
     const pc__cuda_cut cut = pc__cuda_cut_rows(rows, classes, sizeof(T), FEW_ROWS);
     if (cut.parts > 1) {
         running<T> *between = (running<T> *)scratch;
         const unsigned parts = (unsigned)cut.parts;
-        (void)pc::start(find_pieces<T>, (unsigned)rows * parts, THREADS, queue, early, (const T *)x->data, between,
-                        classes, parts, (long long)cut.piece);
-        (void)pc::start(join_pieces<T, L>, 1, THREADS, queue, early, (const T *)x->data, to,
+        (void)pc::start(find_pieces<T>, (unsigned)rows * parts, THREADS, queue, early, (const T *)x->data, pitch,
+                        between, classes, parts, (long long)cut.piece);
+        (void)pc::start(join_pieces<T, L>, 1, THREADS, queue, early, (const T *)x->data, pitch, to,
                         (const running<T> *)between, norms, rows, (unsigned)classes, parts, loss, fault);
         return;
     }
     const int team = team_for(rows, classes);
     const spread s = spread_rows(rows, classes, team);
     if (classes <= FEW_CLASSES)
-        (void)pc::start(few_classes<T, L>, s.blocks, s.threads, queue, early, (const T *)x->data, to, norms, rows,
-                        (int)classes, team, (double *)scratch, loss, fault);
+        (void)pc::start(few_classes<T, L>, s.blocks, s.threads, queue, early, (const T *)x->data, pitch, to, norms,
+                        rows, (int)classes, team, (double *)scratch, loss, fault);
     else
-        (void)pc::start(more_classes<T, L>, s.blocks, s.threads, queue, early, (const T *)x->data, to, norms, rows,
-                        (unsigned)classes, team, (double *)scratch, loss, fault);
+        (void)pc::start(more_classes<T, L>, s.blocks, s.threads, queue, early, (const T *)x->data, pitch, to, norms,
+                        rows, (unsigned)classes, team, (double *)scratch, loss, fault);
     if (s.blocks > 1)
         (void)pc::start(loss_of_blocks<L>, 1, THREADS, queue, early, (const double *)scratch, (int)s.blocks, to, loss,
                         norms + 2 * rows);
-}
-
-unsigned grid_for(long long count)
-{
-    return (unsigned)((count + THREADS - 1) / THREADS);
 }
 
 /* Of logits in T, computed and given in L: T, or float for 16 bits. */
@@ -316,24 +269,6 @@ template <class T, class L> struct losses {
     {
         cross_entropy<T>(queue, early, x, to, (L *)loss, (pc::math<L> *)norms, scratch, fault);
     }
-
-    template <int N>
-    static void backward_packs(cudaStream_t queue, int early, const pc__view *x, const void *norms,
-                               const pc__cuda_targets &to, const void *g, void *dx)
-    {
-        (void)pc::start(cross_entropy_backward_kernel<T, L, N>, grid_for((x->count + N - 1) / N), THREADS, queue, early,
-                        (const T *)x->data, (const pc::math<L> *)norms, to, (const L *)g, (T *)dx,
-                        (long long)x->shape[0], (long long)x->shape[1]);
-    }
-
-    static void cross_backward(cudaStream_t queue, int early, const pc__view *x, const void *norms,
-                               const pc__cuda_targets &to, const void *g, void *dx)
-    {
-        if (((uintptr_t)x->data | (uintptr_t)dx) % 16 == 0)
-            backward_packs<16 / sizeof(T)>(queue, early, x, norms, to, g, dx);
-        else
-            backward_packs<1>(queue, early, x, norms, to, g, dx);
-    }
 };
 
 } // namespace
@@ -342,10 +277,4 @@ void pc__cuda_cross_entropy(cudaStream_t queue, int early, const pc__view *x, pc
                             int dtype, void *norms, void *scratch, pc__cuda_fault *fault)
 {
     BY_DTYPES(x->dtype, dtype, cross(queue, early, x, to, loss, norms, scratch, fault))
-}
-
-void pc__cuda_cross_entropy_backward(cudaStream_t queue, int early, const pc__view *x, const void *norms,
-                                     pc__cuda_targets to, const void *g, int dtype, void *dx)
-{
-    BY_DTYPES(x->dtype, dtype, cross_backward(queue, early, x, norms, to, g, dx))
 }

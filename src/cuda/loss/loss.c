@@ -58,6 +58,7 @@ pc_status pc__cuda_op_cross_entropy_backward(pc_stream *stream, const pc_call *c
         return PC_OK;
     const pc_tensor *g = call->in[3];
     pc__cuda_cross_entropy_backward(pc__cuda_queue(stream), pc__cuda_early(stream), &x, pc__data(call->in[1]),
-                                    targets_of(call, call->in[2]), pc__data(g), g->dtype, pc__data(call->out[0]));
+                                    targets_of(call, call->in[2]), pc__data(g), g->dtype, pc__data(call->out[0]),
+                                    call->out[0]->strides[0]);
     return pc__cuda_launched(call);
 }

@@ -26,15 +26,16 @@ typedef struct pc__cuda_targets {
     int is_sum; /* the loss is the sum over rows, else the mean over those that count */
 } pc__cuda_targets;
 
-/* x[rows][classes]: *loss = the mean of -log softmax(x)[r][labels[r]], in `dtype`: x's, or float32 where x has 16 bits.
+/* x[rows][classes], rows any distance apart: *loss = the mean of -log softmax(x)[r][labels[r]], in `dtype`: x's, or float32 where x has 16 bits.
  * norms[rows + 1][2]: each row's maximum, and the logarithm of the sum of exp(x - it), in x's dtype or float32; behind
  * them what the sum was divided by. A label out of range goes into fault. */
 void pc__cuda_cross_entropy(cudaStream_t queue, int early, const pc__view *x, pc__cuda_targets targets, void *loss,
                             int dtype, void *norms, void *scratch, pc__cuda_fault *fault);
 
-/* dx = (softmax(x) - onehot) g / divisor, in x's dtype; g in `dtype`, the loss's. */
+/* dx = (softmax(x) - onehot) g / divisor, in x's dtype; g in `dtype`, the loss's. Rows of x and dx are dense, or both on 16
+ * bytes; then dx has zeros behind each row up to the next 16. */
 void pc__cuda_cross_entropy_backward(cudaStream_t queue, int early, const pc__view *x, const void *norms,
-                                     pc__cuda_targets targets, const void *g, int dtype, void *dx);
+                                     pc__cuda_targets targets, const void *g, int dtype, void *dx, int64_t dx_pitch);
 
 #ifdef __cplusplus
 }

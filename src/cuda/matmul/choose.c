@@ -16,7 +16,8 @@ enum { PLACES = 1024, MOST = PLACES / 4 * 3, ROWS = 8, WAYS = ROWS * PC__CUDA_LT
  * from zeros. */
 typedef struct key {
     int32_t device, dtype, activation, wide, tf32, aligned_a, aligned_b, aligned_bias; /* bytes; 0: no bias */
-    int64_t m, n, k, batch, a_rs, a_cs, a_batch, b_rs, b_cs, b_batch;
+    int64_t m, n, k, batch, a_rs, a_cs, a_batch, b_rs, b_cs, b_batch, pitch;
+    int32_t zeros, unused;
 } key;
 
 /* A row, and its way of cuBLASLt; NULL: the rule's. */
@@ -46,21 +47,25 @@ static void make_key(key *k, const pc_stream *stream, const pc__cuda_gemm *g)
     k->m = g->m, k->n = g->n, k->k = g->k, k->batch = g->batch;
     k->a_rs = g->a_rs, k->a_cs = g->a_cs, k->a_batch = g->a_batch;
     k->b_rs = g->b_rs, k->b_cs = g->b_cs, k->b_batch = g->b_batch;
+    k->pitch = g->pitch, k->zeros = g->zeros;
 }
 
 static void make_text(char text[PC__CHOICE_TEXT], const pc_stream *stream, const key *k)
 {
     struct cudaDeviceProp device;
+    char beyond[64] = "";
+    if (k->pitch || k->zeros)
+        snprintf(beyond, sizeof beyond, " pitch %lld zeros %d", (long long)k->pitch, k->zeros);
     if (cudaGetDeviceProperties(&device, k->device) != cudaSuccess)
         (void)cudaGetLastError(), device.name[0] = 0;
     snprintf(
         text, PC__CHOICE_TEXT,
         "%.80s/%d cublaslt %zu matmul %d%s%s m %lld n %lld k %lld batch %lld a %lld %lld %lld /%d b %lld %lld %lld "
-        "/%d bias /%d activation %d",
+        "/%d bias /%d activation %d%s",
         device.name, pc__cuda_multiprocessors(stream), pc__cuda_lt_version(), k->dtype, k->tf32 ? "/tf32" : "",
         k->wide ? " wide" : "", (long long)k->m, (long long)k->n, (long long)k->k, (long long)k->batch,
         (long long)k->a_rs, (long long)k->a_cs, (long long)k->a_batch, k->aligned_a, (long long)k->b_rs,
-        (long long)k->b_cs, (long long)k->b_batch, k->aligned_b, k->aligned_bias, k->activation);
+        (long long)k->b_cs, (long long)k->b_batch, k->aligned_b, k->aligned_bias, k->activation, beyond);
     pc__choices_clean(text);
 }
 
@@ -117,7 +122,7 @@ static int ways_of(const pc_stream *stream, const pc__cuda_gemm *g, choice *way)
 static pc_status measure(pc_stream *stream, const pc_call *call, const pc__cuda_gemm *g, choice *best, bool *known)
 {
     const size_t number = g->wide || g->dtype == PC__CUDA_F32 ? 4 : g->dtype == PC__CUDA_F64 ? 8 : 2;
-    const size_t bytes = pc__cuda_whole((size_t)(g->batch * g->m * g->n) * number);
+    const size_t bytes = pc__cuda_whole((size_t)(g->batch * g->m * pc__cuda_gemm_row(g)) * number);
     double times[WAYS];
     work w = {.call = call, .product = *g};
     const int ways = ways_of(stream, g, w.way);

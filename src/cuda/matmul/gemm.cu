@@ -76,22 +76,23 @@ template <class T, class O> __global__ void __launch_bounds__(THREADS, 2) plain_
     for (long long batch = blockIdx.y; batch < g.batch; batch += gridDim.y) {
         M sum[4][4] = {};
         product<T>(g, batch, sum);
-        O *c = (O *)g.c + batch * g.m * g.n;
+        const long long pitch = g.pitch ? g.pitch : g.n;
+        O *c = (O *)g.c + batch * g.m * pitch;
 #pragma unroll
         for (int i = 0; i < 4; i++)
 #pragma unroll
             for (int j = 0; j < 4; j++)
                 if (row + i < g.m && column + j < g.n) {
                     const M bias = g.bias ? M(((const T *)g.bias)[column + j]) : M(0);
-                    c[(row + i) * g.n + column + j] = O(activated(g.activation, sum[i][j] + bias));
+                    c[(row + i) * pitch + column + j] = O(activated(g.activation, sum[i][j] + bias));
                 }
     }
 }
 
-/* W neighbours to a thread: an access. */
+/* W neighbours to a thread: an access. Rows of c are `pitch` apart, the first n elements of each have a bias. */
 template <class T, int W>
-__global__ void __launch_bounds__(THREADS)
-    finish_kernel(T *__restrict__ c, const T *__restrict__ bias, int activation, long long count, long long n)
+__global__ void __launch_bounds__(THREADS) finish_kernel(T *__restrict__ c, const T *__restrict__ bias, int activation,
+                                                         long long count, long long n, long long pitch)
 {
     typedef pc::math<T> M;
     struct alignas(W * sizeof(T)) pack {
@@ -100,7 +101,7 @@ __global__ void __launch_bounds__(THREADS)
     const long long i = ((long long)blockIdx.x * THREADS + threadIdx.x) * W;
     if (i >= count)
         return;
-    long long column = i - quotient(i, n) * n;
+    long long column = i - quotient(i, pitch) * pitch;
     pack y;
     if (i + W <= count)
         y = *reinterpret_cast<const pack *>(c + i);
@@ -109,8 +110,8 @@ __global__ void __launch_bounds__(THREADS)
             y.at[j] = c[min(i + j, count - 1)];
 #pragma unroll
     for (int j = 0; j < W; j++) {
-        y.at[j] = T(activated(activation, M(y.at[j]) + (bias ? M(bias[column]) : M(0))));
-        column = column + 1 == n ? 0 : column + 1;
+        y.at[j] = T(activated(activation, M(y.at[j]) + (bias && column < n ? M(bias[column]) : M(0))));
+        column = column + 1 == pitch ? 0 : column + 1;
     }
     if (i + W <= count)
         *reinterpret_cast<pack *>(c + i) = y;
@@ -128,9 +129,9 @@ template <class T, class O = T> void plain(cudaStream_t queue, const pc__cuda_ge
 
 template <class T, int W> void finish_by(cudaStream_t queue, const pc__cuda_gemm *g)
 {
-    const long long count = g->batch * g->m * g->n, threads = (count + W - 1) / W;
+    const long long pitch = pc__cuda_gemm_row(g), count = g->batch * g->m * pitch, threads = (count + W - 1) / W;
     finish_kernel<T, W><<<(unsigned)((threads + THREADS - 1) / THREADS), THREADS, 0, queue>>>(
-        (T *)g->c, (const T *)g->bias, g->activation, count, (long long)g->n);
+        (T *)g->c, (const T *)g->bias, g->activation, count, (long long)g->n, pitch);
 }
 
 template <class T> void finish(cudaStream_t queue, const pc__cuda_gemm *g)

@@ -19,8 +19,9 @@ typedef struct problem {
 static pc__cuda_gemm product_of(const pc_call *call)
 {
     const pc_tensor *x = call->in[0], *w = call->in[1], *y = call->out[0];
+    const pc__linear_attributes *a = call->attributes;
     return (pc__cuda_gemm){.dtype = y->dtype,
-                           .activation = (int)((const pc__linear_attributes *)call->attributes)->activation,
+                           .activation = (int)a->activation,
                            .m = x->shape[0],
                            .n = w->shape[0],
                            .k = x->shape[1],
@@ -32,7 +33,9 @@ static pc__cuda_gemm product_of(const pc_call *call)
                            .a_rs = x->strides[0],
                            .a_cs = x->strides[1],
                            .b_rs = w->strides[1],
-                           .b_cs = w->strides[0]};
+                           .b_cs = w->strides[0],
+                           .pitch = pc__pitch_of(y),
+                           .zeros = a->zeros ? PC__CUDA_GEMM_ZEROS_B : 0};
 }
 
 /* Of 16-bit layers with more inputs than MOST cuBLASLt's kernels are the faster ones, though they are two. */
@@ -40,7 +43,7 @@ static bool suits(const pc_tensor *x, const pc_tensor *w, const pc_tensor *y)
 {
     enum { MOST = 4096 };
     return y->dtype != PC_F64 && (y->dtype == PC_F32 || x->shape[1] <= MOST) &&
-           (x->strides[1] == 1 || x->shape[1] == 1) && pc__is_contiguous(w) &&
+           (x->strides[1] == 1 || x->shape[1] == 1) && pc__is_contiguous(w) && pc__is_contiguous(y) &&
            pc__linear_is_small(x->shape[0], w->shape[0], x->shape[1]) &&
            !pc__linear_has_good_products((pc_dtype)y->dtype, w->shape[0], x->shape[1]) &&
            x->strides[0] <= INT32_MAX / x->shape[0] &&

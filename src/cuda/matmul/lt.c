@@ -46,7 +46,7 @@ typedef struct shape {
     int32_t advice;                              /* which of the ways that are advised, from 0 */
     int32_t wide;                                /* 1: a float32 result of 16-bit factors */
     int64_t m, n, k, batch;                      /* of ours; m and n are exchanged in the call */
-    int64_t ld1, ld2, batch1, batch2;
+    int64_t ld1, ld2, ld_c, batch1, batch2;
     uint32_t align1, align2, align_c, align_bias; /* of the pointers, up to 256 */
 } shape;
 
@@ -134,7 +134,7 @@ static bool shape_of(const pc__cuda_gemm *g, int device, int32_t epilogue, shape
     s->device = device, s->dtype = g->dtype, s->epilogue = epilogue, s->transposed = first | second << 1;
     s->tf32 = g->dtype == PC__CUDA_F32 && pc_matmul_precision_get() == PC_PRECISION_TF32;
     s->wide = g->wide != 0;
-    s->m = g->m, s->n = g->n, s->k = g->k, s->batch = g->batch;
+    s->m = g->m, s->n = g->n, s->k = g->k, s->batch = g->batch, s->ld_c = pc__cuda_gemm_row(g);
     s->batch1 = g->batch > 1 ? g->b_batch : 0, s->batch2 = g->batch > 1 ? g->a_batch : 0;
     s->align1 = pc__cuda_alignment(g->b, ALIGNED), s->align2 = pc__cuda_alignment(g->a, ALIGNED);
     s->align_c = pc__cuda_alignment(g->c, ALIGNED);
@@ -200,7 +200,7 @@ static bool describe(plan *p, const void *bias)
            (s->align_bias == 0 || set_bias(p, bias)) &&
            layout(s, type_of(s), &p->first, first ? s->k : s->n, first ? s->n : s->k, s->ld1, s->batch1) &&
            layout(s, type_of(s), &p->second, second ? s->m : s->k, second ? s->k : s->m, s->ld2, s->batch2) &&
-           layout(s, s->wide ? CUDA_R_32F : type_of(s), &p->result, s->n, s->m, s->n, s->m * s->n);
+           layout(s, s->wide ? CUDA_R_32F : type_of(s), &p->result, s->n, s->m, s->ld_c, s->m * s->ld_c);
 }
 
 /* Ask for a way, the best where `advice` is 0; false when there is none. Parts of a sum are never added in 16 bits. */

@@ -5,6 +5,7 @@
 #include "cuda/matmul/padded.h"
 #include "cuda/matmul/rows.h"
 #include "cuda/matmul/thin.h"
+#include "ops/matmul.h"
 
 #include <paracord/ops.h>
 
@@ -27,8 +28,9 @@ static bool is_one_access(const pc__cuda_gemm *g)
 static bool outer_supports(const pc_stream *stream, const void *problem)
 {
     const pc__cuda_gemm *g = problem;
-    return pc__cuda_outer_fits(g) && (pc__rows_takes_all(&pc__matmul_rows, stream, outer_supports) ||
-                                      (pc__cuda_outer_suits(g) && !is_one_access(g)));
+    return !g->pitch && pc__cuda_outer_fits(g) &&
+           (pc__rows_takes_all(&pc__matmul_rows, stream, outer_supports) ||
+            (pc__cuda_outer_suits(g) && !is_one_access(g)));
 }
 
 static pc_status outer_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
@@ -41,7 +43,7 @@ static pc_status outer_run(pc_stream *stream, const pc_call *call, const void *p
 static bool thin_supports(const pc_stream *stream, const void *problem)
 {
     const pc__cuda_gemm *g = problem;
-    return pc__cuda_thin_fits(g) &&
+    return !g->pitch && pc__cuda_thin_fits(g) &&
            (pc__rows_takes_all(&pc__matmul_rows, stream, thin_supports) || pc__cuda_thin_suits(g));
 }
 
@@ -81,6 +83,16 @@ static pc_status multiply(pc_stream *stream, const pc__cuda_gemm *g)
     return status;
 }
 
+/* A few rows. */
+static pc_status multiply_rest(pc_stream *stream, const pc__cuda_gemm *g)
+{
+    bool done;
+    if (pc__cuda_thin_fits(g))
+        return thin_run(stream, NULL, g, NULL, &done);
+    pc__cuda_gemm_plain(pc__cuda_queue(stream), g);
+    return PC_OK;
+}
+
 /* Without room for the copies the next row does it. */
 static pc_status padded_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
 {
@@ -88,17 +100,19 @@ static pc_status padded_run(pc_stream *stream, const pc_call *call, const void *
     pc__cuda_padded plan;
     (void)call;
     (void)pc__cuda_padded_plan(problem, NULL, &plan);
-    workspace = pc__cuda_try_scratch(stream, plan.bytes);
-    *done = workspace != NULL;
-    if (!*done)
-        return PC_OK;
-    (void)pc__cuda_padded_plan(problem, workspace, &plan);
+    if (plan.bytes) {
+        workspace = pc__cuda_try_scratch(stream, plan.bytes);
+        *done = workspace != NULL;
+        if (!*done)
+            return PC_OK;
+        (void)pc__cuda_padded_plan(problem, workspace, &plan);
+    }
     if (plan.count)
         pc__cuda_pad_all(pc__cuda_queue(stream), plan.pads, plan.count, plan.size, early);
     PC__TRY(multiply(stream, &plan.inner));
     if (plan.cut_size)
         pc__cuda_cut_back(pc__cuda_queue(stream), &plan.cut, plan.cut_size, pc__cuda_early(stream));
-    return PC_OK;
+    return plan.rest.m ? multiply_rest(stream, &plan.rest) : PC_OK;
 }
 
 static bool cublaslt_supports(const pc_stream *stream, const void *problem)
@@ -186,6 +200,7 @@ pc_status pc__cuda_op_matmul(pc_stream *stream, const pc_call *call)
     if (pc__count(y->ndim, y->shape) == 0)
         return PC_OK;
     const batches l = batches_of(a, b, y);
+    const pc__matmul_attributes *attributes = call->attributes;
     const int64_t size = (int64_t)pc_dtype_size(a->dtype), m = y->shape[y->ndim - 2], n = y->shape[y->ndim - 1];
     pc__cuda_gemm g = {.dtype = a->dtype,
                        .wide = y->dtype != a->dtype,
@@ -199,7 +214,11 @@ pc_status pc__cuda_op_matmul(pc_stream *stream, const pc_call *call)
                        .a_batch = l.ndim ? l.a[l.ndim - 1] : 0,
                        .b_rs = b->strides[b->ndim - 2],
                        .b_cs = b->strides[b->ndim - 1],
-                       .b_batch = l.ndim ? l.b[l.ndim - 1] : 0};
+                       .b_batch = l.ndim ? l.b[l.ndim - 1] : 0,
+                       .pitch = pc__pitch_of(y)};
+    if (attributes)
+        g.zeros =
+            (attributes->zeros[0] ? PC__CUDA_GEMM_ZEROS_A : 0) | (attributes->zeros[1] ? PC__CUDA_GEMM_ZEROS_B : 0);
     const int64_t step = g.batch * m * n, count = pc__count(y->ndim, y->shape) / step;
     join_rows(&g);
     for (int64_t i = 0; i < count; i++) {
