@@ -64,9 +64,9 @@ function(paracord_cuda)
   if(PARACORD_WERROR)
     target_compile_options(paracord_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
   endif()
-  # The CPU's bits: products as written.
-  set_source_files_properties(src/cuda/data/augment.cu src/cuda/data/epoch.cu src/cuda/lessons/mandelbrot.cu PROPERTIES
-    COMPILE_OPTIONS -fmad=false)
+  # The CPU's bits, or those of calls of their own: products as written.
+  set_source_files_properties(src/cuda/data/augment.cu src/cuda/data/epoch.cu src/cuda/lessons/mandelbrot.cu
+    src/cuda/norm/rows_backward_warps.cu PROPERTIES COMPILE_OPTIONS -fmad=false)
   # Weights of attention: a power of two is one instruction where what is next to 0 becomes it.
   set_source_files_properties(src/cuda/attention/units.cu src/cuda/attention/units_backward.cu PROPERTIES
     COMPILE_OPTIONS -ftz=true)

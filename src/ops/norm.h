@@ -8,7 +8,11 @@
 
 /* Rows: y = (x - mean) rstd weight + bias; x is contiguous [rows][n]. Inputs: x, then weight and bias [n] as there are
  * any. Outputs: y and, where a gradient is recorded, statistics [2][rows], mean and rstd; not `centered` [1][rows], rstd
- * alone. Backward: dy, x, statistics, weight if there is one; dx, dweight, dbias. */
+ * alone. Backward: dy, x, statistics, weight if there is one; dx, dweight, dbias.
+ *
+ * Calls that plans make (plan/norms_add.c) may have more, of float32 rows: forward, behind the inputs, what is added to x,
+ * of y's dtype, and behind the outputs the sum, float32; backward, behind the inputs, a float32 gradient that is added to
+ * dx, and behind the outputs what comes to be in dx in dy's 16 bits. */
 typedef struct pc__layer_norm_attributes {
     int64_t n;
     double eps;
@@ -16,7 +20,15 @@ typedef struct pc__layer_norm_attributes {
     bool centered; /* else the mean counts as 0 */
     bool has_weight, has_bias;
     bool needs[3]; /* backward: gradients of x, weight, bias */
+    bool adds;     /* there is something that is added */
 } pc__layer_norm_attributes;
+
+/* Lengths of rows for which backends whose normalisations write 16 bits (norms_to_half) can do that, forward and
+ * backward, where every row lies on 16 bytes. */
+static inline bool pc__norm_adds(int64_t n, bool backward)
+{
+    return n > 0 && n % 8 == 0 && n <= (backward ? 1024 : 4096);
+}
 
 /* Channels: y = (x - mean) / sqrt(variance + eps) weight + bias; x is [batches][channels][inner], or [batches][inner][channels]
  * where it is `last`. Inputs: x, then weight and bias [channels / spread] as there are any. Outputs: y, mean and variance,

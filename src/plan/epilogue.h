@@ -84,6 +84,19 @@ static inline int pc__operand_dy(const pc__epilogues *s, const pc__epilogue *e)
     return pc__is_convolution(s, e) ? 4 : 0;
 }
 
+/* Whether a node from..to - 1 may do anything to the order of the stream that `of` is on, or writes one of these storages,
+ * or, with `reads`, uses the first of them. */
+bool pc__is_between(const pc__epilogues *s, int from, int to, const pc_stream *of, const int *number, int count,
+                    bool reads);
+
+/* --- norms_add.c --- */
+
+/* The shape of an operand, in the memory of t. */
+pc_tensor pc__seen_as(const pc_tensor *old, const pc_tensor *t);
+
+/* Normalisations that add. */
+void pc__norms_add(pc__epilogues *s);
+
 /* --- epilogue_gradient.c --- */
 
 /* Look for the product's gradient. True where there is none, or where it comes by the steps up to the last: then what it

@@ -1,6 +1,6 @@
 /* norms.c: the pass that has normalisations of float32 write 16 bits where all that reads their result is a cast to them,
  * and their gradients read 16 bits where a cast made float32 of these: what autocast puts around each. The numbers are the
- * same, for kernels compute in float32 and round once. */
+ * same, for kernels compute in float32 and round once. Then they take over additions (norms_add.c). */
 #include "plan/epilogue.h"
 
 static bool is_temporary(const pc__epilogues *s, int number)
@@ -21,23 +21,13 @@ static bool is_cast(const pc__epilogues *s, int i, bool down)
            is_temporary(s, pc__result_number(s, i));
 }
 
-/* The shape that a normalisation sees, in the memory of t. */
-static pc_tensor seen_as(const pc_tensor *old, const pc_tensor *t)
-{
-    pc_tensor made = *old;
-    made.dtype = t->dtype;
-    made.storage = t->storage;
-    made.offset = t->offset;
-    return made;
-}
-
 /* The node's call with operand k, inputs first, in another tensor; the cast that made or read it is gone. */
 static void put(pc__epilogues *s, int i, int k, const pc_tensor *t, int number, int cast)
 {
     enum { MOST = 8 }; /* operands of a normalisation's calls are fewer */
     pc__plan_node *node = pc__node(s, i);
     pc_call call = *node->call;
-    pc_tensor *in[MOST], made = seen_as(pc__call_tensor(&call, k), t);
+    pc_tensor *in[MOST], made = pc__seen_as(pc__call_tensor(&call, k), t);
     int numbers[MOST];
     if (call.n_in + call.n_out > MOST)
         return;
@@ -96,5 +86,11 @@ void pc__pass_norms(pc__plan *plan, const pc__backend *backend)
         if (pc__node_is(&s, i, PC__OP_layer_norm_backward))
             read_half(&s, i);
     }
+    pc__plan_uses_free(&s.uses);
+    if (!pc__plan_uses_make(&s.uses, plan)) {
+        pc_error_clear();
+        return;
+    }
+    pc__norms_add(&s);
     pc__plan_uses_free(&s.uses);
 }

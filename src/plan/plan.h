@@ -136,7 +136,8 @@ void pc__pass_shadows(pc_graph *graph);
 /* Activations, max-poolings and copies into C order that convolutions and linear layers do on the way out. */
 void pc__pass_epilogues(pc__plan *plan, const pc__backend *backend);
 
-/* Normalisations that write 16 bits, and gradients of them that read 16 bits, where a cast did. */
+/* Normalisations that write 16 bits, and gradients of them that read 16 bits, where a cast did; and that add what a
+ * residual network adds around them. */
 void pc__pass_norms(pc__plan *plan, const pc__backend *backend);
 
 /* Copies of what an element-by-element call made, and nobody else reads: it makes the copy. */

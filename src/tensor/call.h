@@ -7,7 +7,7 @@
 
 #include "tensor/tensor.h"
 
-#define PC__OUT_MAX 3
+#define PC__OUT_MAX 4
 
 typedef struct pc__op pc__op;
 

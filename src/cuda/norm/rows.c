@@ -40,6 +40,14 @@ static void set_statistics(pc__cuda_norm_rows *r, const pc_tensor *t)
     r->rstd = (char *)kept.data + before;
 }
 
+/* Plans ask where rows lie before they have a normalisation add. */
+static pc_status unplanned(const pc_call *call)
+{
+    return pc__fail(PC_ERR_BACKEND,
+                    "%s: rows that something is added to do not lie on 16 bytes; PARACORD_PLAN=-norms does without",
+                    call->op->name);
+}
+
 static pc_status forward(pc_stream *stream, const pc_call *call)
 {
     const pc__layer_norm_attributes *a = call->attributes;
@@ -50,8 +58,15 @@ static pc_status forward(pc_stream *stream, const pc_call *call)
         r.weight = vector_of(call->in[1], r.dtype);
     if (a->has_bias)
         r.bias = vector_of(call->in[1 + a->has_weight], r.dtype);
+    if (a->adds) {
+        r.added = pc__cuda_view(call->in[call->n_in - 1]).data;
+        r.sum = pc__cuda_view(call->out[2]).data;
+    }
     r.y = pc__cuda_view(call->out[0]).data;
-    r.whole &= lies_well(r.x) && lies_well(r.y) && lies_well(r.weight.at) && lies_well(r.bias.at);
+    r.whole &= lies_well(r.x) && lies_well(r.y) && lies_well(r.weight.at) && lies_well(r.bias.at) &&
+               lies_well(r.added) && lies_well(r.sum);
+    if (a->adds && !r.whole)
+        return unplanned(call);
     set_statistics(&r, call->out[1]);
     pc__cuda_norm_forward(&r);
     return pc__cuda_launched(call);
@@ -80,7 +95,12 @@ PC__CUDA_KERNEL(layer_norm_backward)
     for (int i = 0; i < 3; i++)
         *to[i] = a->needs[i] ? pc__cuda_view(call->out[i]).data : NULL;
     r.dy = pc__cuda_view(call->in[0]).data;
-    r.whole &= lies_well(r.x) && lies_well(r.dy) && lies_well(r.weight.at) && lies_well(r.dx);
+    r.added = a->adds ? pc__cuda_view(call->in[call->n_in - 1]).data : NULL;
+    r.rounded = call->n_out > 3 ? pc__cuda_view(call->out[3]).data : NULL;
+    r.whole &= lies_well(r.x) && lies_well(r.dy) && lies_well(r.weight.at) && lies_well(r.dx) && lies_well(r.added) &&
+               lies_well(r.rounded);
+    if ((r.added || r.rounded) && !r.whole)
+        return unplanned(call);
     r.blocks = r.dweight || r.dbias ? pc__cuda_norm_blocks(&r) : 0;
     const size_t number = r.dtype == PC_F64 ? sizeof(double) : sizeof(float);
     if (r.blocks && !(r.sums = pc__cuda_scratch(stream, (size_t)(r.blocks * 2 * r.n) * number)))

@@ -7,8 +7,9 @@
 namespace
 {
 
-/* Rows [n] of `lanes` threads, N packs of W numbers each; a block has several rows where these have a warp. */
-template <class T, class Y, int LANES, int N, int W>
+/* Rows [n] of `lanes` threads, N packs of W numbers each; a block has several rows where these have a warp. ADDS: something
+ * is added to x first. */
+template <class T, class Y, bool ADDS, int LANES, int N, int W>
 __global__ void __launch_bounds__(LANES == 32 ? 128 : LANES) held(pc__cuda_norm_rows r)
 {
     typedef pc::math<T> M;
@@ -18,6 +19,7 @@ __global__ void __launch_bounds__(LANES == 32 ? 128 : LANES) held(pc__cuda_norm_
     const long long row = own < r.rows ? own : r.rows - 1; /* beyond the end: the last one again, for nothing */
     const T *x = static_cast<const T *>(r.x) + row * n;
     numbers<M, W> in[N];
+    vector<Y, W> added[ADDS ? N : 1];
     pc::wait_for_earlier();
 #pragma unroll
     for (int i = 0; i < N; i++) {
@@ -26,6 +28,22 @@ __global__ void __launch_bounds__(LANES == 32 ? 128 : LANES) held(pc__cuda_norm_
         if (first < n)
             raw = raw_at<T, W>(x, first);
         in[i] = taken<T, W>(raw);
+        if constexpr (ADDS) {
+            added[i] = {};
+            if (first < n)
+                added[i] = raw_at<Y, W>(r.added, row * n + first);
+        }
+    }
+    if constexpr (ADDS) {
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            const numbers<M, W> more = taken<Y, W>(added[i]);
+#pragma unroll
+            for (int j = 0; j < W; j++)
+                in[i].at[j] += more.at[j];
+            if ((i * LANES + lane) * W < n && own < r.rows)
+                put<T, W>(r.sum, row * n + (i * LANES + lane) * W, in[i]);
+        }
     }
     M sum = 0, mean = 0, squares = 0;
 #pragma unroll
@@ -62,8 +80,13 @@ __global__ void __launch_bounds__(LANES == 32 ? 128 : LANES) held(pc__cuda_norm_
 template <class T, class Y, int LANES, int N, int W> bool launch(const pc__cuda_norm_rows &r)
 {
     const int together = LANES == 32 ? 4 : 1;
-    (void)pc::start(held<T, Y, LANES, N, W>, (unsigned)((r.rows + together - 1) / together), LANES * together, r.queue,
-                    r.early, r);
+    const unsigned blocks = (unsigned)((r.rows + together - 1) / together);
+    if constexpr (sizeof(T) == 4 && W > 1)
+        if (r.added) {
+            (void)pc::start(held<T, Y, true, LANES, N, W>, blocks, LANES * together, r.queue, r.early, r);
+            return true;
+        }
+    (void)pc::start(held<T, Y, false, LANES, N, W>, blocks, LANES * together, r.queue, r.early, r);
     return true;
 }
 
@@ -82,6 +105,12 @@ template <class T, class Y> bool launch_whole(const pc__cuda_norm_rows &r)
         return launch<T, Y, 32, 1, W>(r);
     if (packs <= 128)
         return launch<T, Y, 32, 4, W>(r);
+    if constexpr (sizeof(T) == 4) { /* of 8 numbers as many are under way in half of the packs */
+        if (packs <= 192)
+            return launch<T, Y, 32, 6, W>(r);
+        if (packs <= 256)
+            return launch<T, Y, 32, 8, W>(r);
+    }
     if (packs <= 256)
         return launch<T, Y, 256, 1, W>(r);
     if (packs <= 512)

@@ -29,8 +29,11 @@ typedef struct pc__cuda_norm_rows {
     void *y, *mean, *rstd; /* statistics: float64 where x is, else float32 */
     const void *dy;        /* backward: these too; NULL is not wanted */
     void *dx, *dweight, *dbias;
-    int64_t blocks; /* that add rows up, */
-    void *sums;     /* [blocks][2][n] */
+    const void *added; /* to x, in y's dtype; backward to dx, float32; NULL: nothing */
+    void *sum;         /* of x and that, float32 */
+    void *rounded;     /* backward: what is in dx, in dy's 16 bits, or NULL */
+    int64_t blocks;    /* that add rows up, */
+    void *sums;        /* [blocks][2][n] */
     cudaStream_t queue;
 } pc__cuda_norm_rows;
 
@@ -44,6 +47,10 @@ void pc__cuda_norm_backward(const pc__cuda_norm_rows *r);
 bool pc__cuda_norm_held(const pc__cuda_norm_rows *r);
 bool pc__cuda_norm_held_backward(const pc__cuda_norm_rows *r);
 int64_t pc__cuda_norm_held_blocks(const pc__cuda_norm_rows *r); /* 0: too long */
+
+/* Likewise, of whole rows of float32, by a warp each. */
+bool pc__cuda_norm_warps_backward(const pc__cuda_norm_rows *r);
+int64_t pc__cuda_norm_warps_blocks(const pc__cuda_norm_rows *r);
 
 #ifdef __cplusplus
 }

@@ -201,10 +201,11 @@ int64_t run_any(const pc__cuda_norm_rows *r, bool launch)
 
 bool pc__cuda_norm_held_backward(const pc__cuda_norm_rows *r)
 {
-    return run_any(r, true) > 0;
+    return pc__cuda_norm_warps_backward(r) || run_any(r, true) > 0;
 }
 
 int64_t pc__cuda_norm_held_blocks(const pc__cuda_norm_rows *r)
 {
-    return run_any(r, false);
+    const int64_t blocks = pc__cuda_norm_warps_blocks(r);
+    return blocks ? blocks : run_any(r, false);
 }
