@@ -76,6 +76,23 @@ static void widen_columns(pc__cuda_reduction *r)
         r->threads /= 2;
 }
 
+/* Where there is much to read, and a second pass anyway: warps side by side along rows, and one round of blocks, each of
+ * which goes on for several turns. */
+static bool plan_large_columns(pc__cuda_reduction *r)
+{
+    enum { LARGE = 1 << 23 /* elements */, ROUND = 384 /* blocks: three for each multiprocessor of a large GPU */ };
+    const int64_t columns = r->inner / r->pack, waste = (WARP - columns % WARP) % WARP;
+    if (r->pack == 1 || r->outer * r->reduced * r->inner < LARGE || waste * 4 > columns)
+        return false;
+    pc__cuda_reduction wide = *r;
+    wide.lanes = WARP;
+    if (column_blocks(&wide) * 2 > ROUND || wide.reduced < 4 * column_turn(&wide))
+        return false;
+    cut(&wide, PC__MIN(COLUMN_PARTS, ROUND / column_blocks(&wide)), column_turn(&wide));
+    *r = wide;
+    return true;
+}
+
 /* Accesses side by side are 128 bytes, which is a whole cache line; the other threads take other rows. A second pass costs
  * what a block needs for some 1000 rows, or 64 KB. */
 static void plan_columns(pc__cuda_reduction *r, size_t element_bytes, bool two_passes)
@@ -97,7 +114,8 @@ static void plan_columns(pc__cuda_reduction *r, size_t element_bytes, bool two_p
     pc__cuda_reduction high = *r;
     raise_columns(&high, access);
     if (two_passes && r->reduced > ROWS && r->reduced * high.lanes * access > STRIP) {
-        cut(r, PC__MIN(COLUMN_PARTS, BLOCKS / column_blocks(r)), column_turn(r));
+        if (!plan_large_columns(r))
+            cut(r, PC__MIN(COLUMN_PARTS, BLOCKS / column_blocks(r)), column_turn(r));
     } else {
         *r = high;
         cut(r, 1, 1);
