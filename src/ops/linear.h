@@ -6,6 +6,7 @@
 
 #include <paracord/ops.h>
 
+/* Plans may have gelu_tanh as activation, of 16 bits (plan/gelu.c): then there is a second output, what is in front of it. */
 typedef struct pc__linear_attributes {
     pc_activation_kind activation;
     int narrow; /* linear_backward, not 0: the gradients of weight and bias have x's dtype too */

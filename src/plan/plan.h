@@ -14,6 +14,7 @@ typedef enum pc__pass {
     PC__PASS_DEAD,
     PC__PASS_SHADOWS,
     PC__PASS_EPILOGUES,
+    PC__PASS_GELU,
     PC__PASS_NORMS,
     PC__PASS_COPIES,
     PC__PASS_REGIONS,
@@ -135,6 +136,9 @@ void pc__pass_shadows(pc_graph *graph);
 
 /* Activations, max-poolings and copies into C order that convolutions and linear layers do on the way out. */
 void pc__pass_epilogues(pc__plan *plan, const pc__backend *backend);
+
+/* gelu_tanh of 16 bits behind a linear layer, and the gradient of it behind the product that makes the one behind it. */
+void pc__pass_gelu(pc__plan *plan, const pc__backend *backend);
 
 /* Normalisations that write 16 bits, and gradients of them that read 16 bits, where a cast did; and that add what a
  * residual network adds around them. */

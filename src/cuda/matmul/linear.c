@@ -1,6 +1,6 @@
 /* linear.c: the linear layer: small ones in a launch of our own each way, others as a product. */
 #include "cuda/loss/head.h"
-#include "cuda/matmul/gemm.h"
+#include "cuda/matmul/gelu.h"
 #include "cuda/matmul/layer.h"
 #include "cuda/matmul/linear_few.h"
 #include "cuda/matmul/rows.h"
@@ -21,7 +21,7 @@ static pc__cuda_gemm product_of(const pc_call *call)
     const pc_tensor *x = call->in[0], *w = call->in[1], *y = call->out[0];
     const pc__linear_attributes *a = call->attributes;
     return (pc__cuda_gemm){.dtype = y->dtype,
-                           .activation = (int)a->activation,
+                           .activation = call->n_out > 1 ? PC_ACTIVATION_NONE : (int)a->activation,
                            .m = x->shape[0],
                            .n = w->shape[0],
                            .k = x->shape[1],
@@ -118,7 +118,9 @@ static pc_status small_run(pc_stream *stream, const pc_call *call, const void *o
 static pc_status product_run(pc_stream *stream, const pc_call *call, const void *of, void *workspace, bool *done)
 {
     (void)workspace, (void)done;
-    return pc__matmul_run(stream, call, &((const problem *)of)->product);
+    const pc__cuda_gemm *product = &((const problem *)of)->product;
+    return call->n_out > 1 ? pc__matmul_gelu(stream, call, product, PC__CUDA_GELU_FORWARD, call->out[1])
+                           : pc__matmul_run(stream, call, product);
 }
 
 static const pc__row rows[] = {
@@ -135,7 +137,7 @@ PC__CUDA_KERNEL(linear)
     const pc_tensor *x = call->in[0], *w = call->in[1], *y = call->out[0];
     if (pc__count(y->ndim, y->shape) == 0)
         return PC_OK;
-    problem p = {.product = product_of(call), .small = suits(x, w, y)};
+    problem p = {.product = product_of(call), .small = call->n_out == 1 && suits(x, w, y)};
     if (p.small) {
         p.layer = pc__layer_of(stream, x, y);
         p.layer.weight = pc__data(w);
@@ -145,6 +147,6 @@ PC__CUDA_KERNEL(linear)
         p.layer.y = pc__data(y);
     }
     if (((const pc__cuda_stream *)stream->implementation)->prepares)
-        return p.small ? PC_OK : pc__matmul_run(stream, call, &p.product);
+        return p.small ? PC_OK : product_run(stream, call, &p, NULL, &(bool){false});
     return pc__rows_run(&pc__linear_rows, stream, call, &p);
 }

@@ -47,7 +47,7 @@ typedef struct shape {
     int32_t wide;                                /* 1: a float32 result of 16-bit factors */
     int64_t m, n, k, batch;                      /* of ours; m and n are exchanged in the call */
     int64_t ld1, ld2, ld_c, batch1, batch2;
-    uint32_t align1, align2, align_c, align_bias; /* of the pointers, up to 256 */
+    uint32_t align1, align2, align_c, align_bias, align_aux; /* of the pointers, up to 256; 0: there is none */
 } shape;
 
 typedef struct plan {
@@ -121,8 +121,16 @@ static int32_t epilogue_of(const pc__cuda_gemm *g)
     return g->bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
+/* With gelu, whose other operand lies as the result does. */
+static int32_t gelu_of(const pc__cuda_gemm *g, pc__cuda_gelu gelu)
+{
+    if (gelu == PC__CUDA_GELU_BACKWARD)
+        return g->bias ? -1 : CUBLASLT_EPILOGUE_DGELU;
+    return g->bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+}
+
 /* False: strides or sizes that cuBLASLt cannot take. */
-static bool shape_of(const pc__cuda_gemm *g, int device, int32_t epilogue, shape *s)
+static bool shape_of(const pc__cuda_gemm *g, int device, int32_t epilogue, const void *aux, shape *s)
 {
     bool first, second;
     memset(s, 0, sizeof *s);
@@ -139,6 +147,7 @@ static bool shape_of(const pc__cuda_gemm *g, int device, int32_t epilogue, shape
     s->align1 = pc__cuda_alignment(g->b, ALIGNED), s->align2 = pc__cuda_alignment(g->a, ALIGNED);
     s->align_c = pc__cuda_alignment(g->c, ALIGNED);
     s->align_bias = g->bias && epilogue != CUBLASLT_EPILOGUE_DEFAULT ? pc__cuda_alignment(g->bias, ALIGNED) : 0;
+    s->align_aux = aux ? pc__cuda_alignment(aux, ALIGNED) : 0;
     return true;
 }
 
@@ -180,7 +189,15 @@ static bool set_bias(const plan *p, const void *bias)
            CUBLAS_STATUS_SUCCESS;
 }
 
-static bool describe(plan *p, const void *bias)
+static bool set_aux(const plan *p, const void *aux)
+{
+    return lt.MatmulDescSetAttribute(p->product, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &aux, sizeof aux) ==
+               CUBLAS_STATUS_SUCCESS &&
+           lt.MatmulDescSetAttribute(p->product, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &p->of.ld_c,
+                                     sizeof p->of.ld_c) == CUBLAS_STATUS_SUCCESS;
+}
+
+static bool describe(plan *p, const void *bias, const void *aux)
 {
     const shape *s = &p->of;
     const bool first = s->transposed & 1, second = s->transposed & 2;
@@ -197,7 +214,7 @@ static bool describe(plan *p, const void *bias)
                CUBLAS_STATUS_SUCCESS &&
            lt.MatmulDescSetAttribute(p->product, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue) ==
                CUBLAS_STATUS_SUCCESS &&
-           (s->align_bias == 0 || set_bias(p, bias)) &&
+           (s->align_bias == 0 || set_bias(p, bias)) && (s->align_aux == 0 || set_aux(p, aux)) &&
            layout(s, type_of(s), &p->first, first ? s->k : s->n, first ? s->n : s->k, s->ld1, s->batch1) &&
            layout(s, type_of(s), &p->second, second ? s->m : s->k, second ? s->k : s->m, s->ld2, s->batch2) &&
            layout(s, s->wide ? CUDA_R_32F : type_of(s), &p->result, s->n, s->m, s->ld_c, s->m * s->ld_c);
@@ -254,7 +271,7 @@ static unsigned hash(const shape *s)
 }
 
 /* The plan of a shape, out of the table or made. */
-static plan *plan_of(const shape *s, cublasLtHandle_t handle, const void *bias)
+static plan *plan_of(const shape *s, cublasLtHandle_t handle, const void *bias, const void *aux)
 {
     const unsigned home = hash(s);
     plan *p = NULL;
@@ -270,12 +287,12 @@ static plan *plan_of(const shape *s, cublasLtHandle_t handle, const void *bias)
     forget(p);
     p->used = true;
     p->of = *s;
-    p->refused = !describe(p, bias) || !choose(p, handle);
+    p->refused = !describe(p, bias, aux) || !choose(p, handle);
     return p;
 }
 
 /* One product under the lock. */
-static pc_status multiply(pc_stream *stream, const pc__cuda_gemm *g, const shape *s, bool *done)
+static pc_status multiply(pc_stream *stream, const pc__cuda_gemm *g, const shape *s, const void *aux, bool *done)
 {
     const double one = 1, zero = 0;
     const float one_f32 = 1, zero_f32 = 0;
@@ -286,8 +303,8 @@ static pc_status multiply(pc_stream *stream, const pc__cuda_gemm *g, const shape
         *handle = NULL;
         return PC_OK;
     }
-    plan *p = plan_of(s, *handle, g->bias);
-    if (p->refused || (s->align_bias && !set_bias(p, g->bias)))
+    plan *p = plan_of(s, *handle, g->bias, aux);
+    if (p->refused || (s->align_bias && !set_bias(p, g->bias)) || (s->align_aux && !set_aux(p, aux)))
         return PC_OK;
     void *workspace = p->workspace ? pc__cuda_scratch(stream, p->workspace) : NULL;
     if (p->workspace && !workspace)
@@ -303,13 +320,13 @@ static pc_status multiply(pc_stream *stream, const pc__cuda_gemm *g, const shape
     return PC_OK;
 }
 
-static pc_status attempt(pc_stream *stream, const pc__cuda_gemm *g, int32_t epilogue, bool *done)
+static pc_status attempt(pc_stream *stream, const pc__cuda_gemm *g, int32_t epilogue, const void *aux, bool *done)
 {
     shape s;
-    if (!shape_of(g, stream->device.index, epilogue, &s))
+    if (!shape_of(g, stream->device.index, epilogue, aux, &s))
         return PC_OK;
     pthread_mutex_lock(&lock);
-    const pc_status status = multiply(stream, g, &s, done);
+    const pc_status status = multiply(stream, g, &s, aux, done);
     pthread_mutex_unlock(&lock);
     return status;
 }
@@ -321,11 +338,18 @@ pc_status pc__cuda_lt_gemm(pc_stream *stream, const pc__cuda_gemm *g, bool *done
         return PC_OK;
     const int32_t epilogue = epilogue_of(g);
     if (epilogue >= 0)
-        PC__TRY(attempt(stream, g, epilogue, done));
+        PC__TRY(attempt(stream, g, epilogue, NULL, done));
     if (*done || epilogue == CUBLASLT_EPILOGUE_DEFAULT)
         return PC_OK;
-    PC__TRY(attempt(stream, g, CUBLASLT_EPILOGUE_DEFAULT, done));
+    PC__TRY(attempt(stream, g, CUBLASLT_EPILOGUE_DEFAULT, NULL, done));
     if (*done)
         pc__cuda_gemm_finish(pc__cuda_queue(stream), g);
     return PC_OK;
+}
+
+pc_status pc__cuda_lt_gelu(pc_stream *stream, const pc__cuda_gemm *g, pc__cuda_gelu gelu, void *aux, bool *done)
+{
+    const int32_t epilogue = gelu_of(g, gelu);
+    *done = false;
+    return pc__cuda_lt_missing() || epilogue < 0 ? PC_OK : attempt(stream, g, epilogue, aux, done);
 }

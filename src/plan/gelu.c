@@ -1,0 +1,130 @@
+/* gelu.c: the pass that has linear layers of 16 bits do the gelu_tanh behind them, with what is in front of it as a second
+ * result, which its gradient reads; and has the product that makes the gradient behind it make that in front of it. Products
+ * on matrix units write both while they multiply. The product is not rounded in between. */
+#include "plan/epilogue.h"
+
+#include "ops/linear.h"
+#include "ops/matmul.h"
+
+enum { EIGHTS = 8 /* a row is whole accesses of matrix units' kernels */ };
+
+static bool is_temporary(const pc__epilogues *s, int number)
+{
+    const pc__plan_storage *storage = &s->plan->storage[number];
+    return storage->place == PC__PLACE_TEMPORARY && storage->writes == 1;
+}
+
+/* 16 bits [rows][columns], in C order, which it fills. */
+static bool is_result(const pc_tensor *t)
+{
+    return t->ndim == 2 && pc__is_half((pc_dtype)t->dtype) && pc__is_contiguous(t) && t->offset == 0 &&
+           t->shape[0] > 0 && t->shape[1] > 0 && t->shape[1] % EIGHTS == 0;
+}
+
+static bool is_like(const pc_tensor *a, const pc_tensor *b)
+{
+    return a->dtype == b->dtype && a->offset == 0 && pc__is_contiguous(a) &&
+           pc__count(a->ndim, a->shape) == pc__count(b->ndim, b->shape);
+}
+
+/* The first node of that op that reads what node i makes, as its first input, behind it on its stream; -1: none. */
+static int reader_of(const pc__epilogues *s, int i, int op)
+{
+    const int number = pc__result_number(s, i);
+    for (int k = s->uses.first[number]; k < s->uses.first[number + 1]; k++) {
+        const int reader = s->uses.reader[k];
+        if (reader > i && pc__node_is(s, reader, op) && pc__node(s, reader)->number[0] == number &&
+            pc__node(s, reader)->stream == pc__node(s, i)->stream &&
+            is_like(pc__node(s, reader)->call->in[0], pc__result(s, i)) &&
+            is_like(pc__result(s, reader), pc__result(s, i)) && is_temporary(s, pc__result_number(s, reader)))
+            return reader;
+    }
+    return -1;
+}
+
+/* Whether the reader's result can be there where node i is; `also`: what else it reads. */
+static bool can_move(const pc__epilogues *s, int i, int reader, int also)
+{
+    return !pc__is_between(s, i + 1, reader, pc__node(s, i)->stream, (int[]){pc__result_number(s, reader), also}, 2,
+                           true);
+}
+
+static bool is_large(const pc_call *layer)
+{
+    const pc_tensor *x = layer->in[0], *w = layer->in[1];
+    return !pc__linear_is_small(x->shape[0], w->shape[0], x->shape[1]) ||
+           pc__linear_has_good_products((pc_dtype)x->dtype, w->shape[0], x->shape[1]);
+}
+
+/* Its gradient reads what is in front; where none does, nobody would read the second result. */
+static void forward(pc__epilogues *s, int i)
+{
+    const pc__plan_node *layer = pc__node(s, i);
+    const pc__linear_attributes *before = layer->call->attributes;
+    const int own = pc__result_number(s, i), n = layer->call->n_in;
+    const int gelu = before->activation == PC_ACTIVATION_NONE && is_result(layer->call->out[0]) &&
+                             is_large(layer->call) && is_temporary(s, own)
+                         ? reader_of(s, i, PC__OP_gelu_tanh)
+                         : -1;
+    if (gelu < 0 || pc__is_only_for(s, own, &gelu, 1) || !can_move(s, i, gelu, own))
+        return;
+    pc__linear_attributes attributes = *before;
+    pc_tensor behind = pc__seen_as(layer->call->out[0], pc__result(s, gelu));
+    pc_call call = *layer->call;
+    int number[5];
+    memcpy(number, layer->number, (size_t)n * sizeof *number);
+    number[n] = pc__result_number(s, gelu), number[n + 1] = own;
+    attributes.activation = PC_ACTIVATION_GELU_TANH;
+    call.attributes = &attributes;
+    call.n_out = 2, call.out[1] = call.out[0], call.out[0] = &behind;
+    if (pc__node_become(pc__node(s, i), &call, number, layer->kernel))
+        pc__node(s, gelu)->gone = PC__PASS_GELU;
+}
+
+static void backward(pc__epilogues *s, int i)
+{
+    const pc__plan_node *product = pc__node(s, i);
+    const pc_call *old = product->call;
+    const int own = pc__result_number(s, i);
+    const int gelu = is_result(old->out[0]) && old->n_in == 2 && old->in[0]->ndim == 2 && old->in[1]->ndim == 2
+                         ? reader_of(s, i, PC__OP_gelu_tanh_backward)
+                         : -1;
+    if (gelu < 0 || !pc__is_only_for(s, own, &gelu, 1))
+        return;
+    const int number = pc__node(s, gelu)->number[1];
+    const pc_tensor *x = pc__node(s, gelu)->call->in[1];
+    if (!is_like(x, old->out[0]) || !is_temporary(s, number) || s->uses.writer[number] >= i ||
+        !can_move(s, i, gelu, number))
+        return;
+    pc__matmul_attributes attributes = {0};
+    if (old->attributes)
+        attributes = *(const pc__matmul_attributes *)old->attributes;
+    attributes.gelu = true;
+    pc_tensor aux = pc__seen_as(old->out[0], x), in_front = pc__seen_as(old->out[0], pc__result(s, gelu));
+    pc_tensor *in[3] = {old->in[0], old->in[1], &aux};
+    pc_call call = *old;
+    call.in = in, call.n_in = 3, call.out[0] = &in_front;
+    call.attributes = &attributes, call.attribute_bytes = sizeof attributes;
+    if (pc__node_become(pc__node(s, i), &call,
+                        (int[]){product->number[0], product->number[1], number, pc__result_number(s, gelu)},
+                        product->kernel))
+        pc__node(s, gelu)->gone = PC__PASS_GELU;
+}
+
+void pc__pass_gelu(pc__plan *plan, const pc__backend *backend)
+{
+    pc__epilogues s = {.plan = plan, .backend = backend};
+    if (backend->type != PC_CUDA)
+        return;
+    if (!pc__plan_uses_make(&s.uses, plan)) {
+        pc_error_clear(); /* the plan is right without the pass */
+        return;
+    }
+    for (int i = 0; i < plan->count; i++) {
+        if (pc__node_is(&s, i, PC__OP_linear))
+            forward(&s, i);
+        if (pc__node_is(&s, i, PC__OP_matmul))
+            backward(&s, i);
+    }
+    pc__plan_uses_free(&s.uses);
+}
