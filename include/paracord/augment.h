@@ -94,8 +94,9 @@ typedef struct pc_augment_values {
 /* Values that change nothing. */
 PC_API pc_augment_values pc_augment_neutral(void);
 
-/* PC_ERR_ARGUMENT when a range makes no sense: not finite, negative, zoom_low above zoom_high or only one of them
- * above zero (crop and ratio alike, and a crop beyond 1), a jitter_hue beyond 0.5, an unknown fill mode. Call it once where the ranges come in. */
+/* PC_ERR_ARGUMENT when a range makes no sense: not finite, negative, zoom_low above zoom_high or only one of them above
+ * zero (crop and ratio alike, and a crop beyond 1), a jitter_hue beyond 0.5, an unknown fill mode. Call it once where
+ * the ranges come in. */
 PC_API PC_MUST_USE pc_status pc_augment_check(const pc_augment *plan);
 
 /* Draw the values for one picture of height x width pixels. */
@@ -119,10 +120,10 @@ PC_API PC_MUST_USE pc_status pc_augment_apply(const pc_augment *plan, const pc_a
  *             count
  *   samples   n numbers on the host, read during the call: what each picture is called in the draws (its place in the
  *             data set, say: the same number in the same epoch gets the same draw)
- * Result: float32 [n, channels, height, width] in channels-last memory, like every new tensor the scope's or the
- * caller's. NULL: PC_ERR_ARGUMENT (plan, sizes, what is NULL, the index's dtype), PC_ERR_SHAPE, PC_ERR_DTYPE,
- * PC_ERR_DEVICE (index elsewhere), PC_ERR_RANGE (an entry of the index beyond count: a device that works later reports
- * it later), PC_ERR_MEMORY. */
+ * Result: [count, height, width, channels] -> [n, channels, height, width], float32, in channels-last memory, like every
+ * new tensor the scope's or the caller's. NULL: PC_ERR_ARGUMENT (plan, sizes, what is NULL, the index's dtype),
+ * PC_ERR_SHAPE, PC_ERR_DTYPE, PC_ERR_DEVICE (index elsewhere), PC_ERR_RANGE (an entry of the index beyond count: a device
+ * that works later reports it later), PC_ERR_MEMORY. */
 PC_API PC_MUST_USE pc_tensor *pc_augment_batch(const pc_augment *plan, pc_tensor *pictures, pc_tensor *index,
                                                uint64_t seed, uint64_t epoch, const int64_t *samples);
 

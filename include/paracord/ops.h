@@ -24,15 +24,15 @@ PC_API PC_MUST_USE pc_tensor *pc_sub(pc_tensor *a, pc_tensor *b); /* (d) a - b *
 PC_API PC_MUST_USE pc_tensor *pc_mul(pc_tensor *a, pc_tensor *b); /* (d) a * b */
 PC_API PC_MUST_USE pc_tensor *pc_div(pc_tensor *a, pc_tensor *b); /* (d) a / b; integers give float32 */
 
-/* The same with a number on the right; the dtype of `a` stays, but integers and a fraction give float32. */
-PC_API PC_MUST_USE pc_tensor *pc_add_scalar(pc_tensor *a, double b);
-PC_API PC_MUST_USE pc_tensor *pc_sub_scalar(pc_tensor *a, double b);
-PC_API PC_MUST_USE pc_tensor *pc_mul_scalar(pc_tensor *a, double b);
-PC_API PC_MUST_USE pc_tensor *pc_div_scalar(pc_tensor *a, double b);
+/* (d) The same with a number on the right; the dtype of `a` stays, but integers and a fraction give float32. */
+PC_API PC_MUST_USE pc_tensor *pc_add_scalar(pc_tensor *a, double b); /* a + b */
+PC_API PC_MUST_USE pc_tensor *pc_sub_scalar(pc_tensor *a, double b); /* a - b */
+PC_API PC_MUST_USE pc_tensor *pc_mul_scalar(pc_tensor *a, double b); /* a * b */
+PC_API PC_MUST_USE pc_tensor *pc_div_scalar(pc_tensor *a, double b); /* a / b */
 
 /* Of one dtype, their common one. NaN wins. Equals share the gradient. */
-PC_API PC_MUST_USE pc_tensor *pc_minimum(pc_tensor *a, pc_tensor *b); /* (d) */
-PC_API PC_MUST_USE pc_tensor *pc_maximum(pc_tensor *a, pc_tensor *b); /* (d) */
+PC_API PC_MUST_USE pc_tensor *pc_minimum(pc_tensor *a, pc_tensor *b); /* (d) the smaller of a and b */
+PC_API PC_MUST_USE pc_tensor *pc_maximum(pc_tensor *a, pc_tensor *b); /* (d) the larger of a and b */
 
 /* (d) min(max(a, low), high); without the bound that is infinite, -INFINITY low or INFINITY high. The gradient on a bound
  * is 0. Integers and a fraction give float32. */
@@ -41,25 +41,25 @@ PC_API PC_MUST_USE pc_tensor *pc_clamp(pc_tensor *a, double low, double high);
 /* (d) a to the power of b; the gradient of b is 0 where a is 0 and b is not below. Integers stay integers, powers below 0
  * cut to whole numbers; a whole number below 0 is PC_ERR_ARGUMENT for them, and a fraction gives float32. */
 PC_API PC_MUST_USE pc_tensor *pc_pow(pc_tensor *a, pc_tensor *b);
-PC_API PC_MUST_USE pc_tensor *pc_pow_scalar(pc_tensor *a, double b);
+PC_API PC_MUST_USE pc_tensor *pc_pow_scalar(pc_tensor *a, double b); /* a to the power of a number */
 
 /* Integers become float32 first, except for neg, abs, square, relu, floor, round and sign, which keep them. */
 PC_API PC_MUST_USE pc_tensor *pc_neg(pc_tensor *a);     /* (d) -a */
-PC_API PC_MUST_USE pc_tensor *pc_exp(pc_tensor *a);     /* (d) */
-PC_API PC_MUST_USE pc_tensor *pc_log(pc_tensor *a);     /* (d) natural logarithm */
-PC_API PC_MUST_USE pc_tensor *pc_sqrt(pc_tensor *a);    /* (d) */
+PC_API PC_MUST_USE pc_tensor *pc_exp(pc_tensor *a);     /* (d) e to the power of a */
+PC_API PC_MUST_USE pc_tensor *pc_log(pc_tensor *a);     /* (d) natural logarithm of a */
+PC_API PC_MUST_USE pc_tensor *pc_sqrt(pc_tensor *a);    /* (d) square root */
 PC_API PC_MUST_USE pc_tensor *pc_rsqrt(pc_tensor *a);   /* (d) 1 / sqrt(a) */
-PC_API PC_MUST_USE pc_tensor *pc_abs(pc_tensor *a);     /* (d) gradient 0 at 0 */
+PC_API PC_MUST_USE pc_tensor *pc_abs(pc_tensor *a);     /* (d) |a|; gradient 0 at 0 */
 PC_API PC_MUST_USE pc_tensor *pc_square(pc_tensor *a);  /* (d) a * a */
-PC_API PC_MUST_USE pc_tensor *pc_sin(pc_tensor *a);     /* (d) of radians */
-PC_API PC_MUST_USE pc_tensor *pc_cos(pc_tensor *a);     /* (d) */
-PC_API PC_MUST_USE pc_tensor *pc_floor(pc_tensor *a);   /* (d) gradient 0, as of the next two */
-PC_API PC_MUST_USE pc_tensor *pc_round(pc_tensor *a);   /* (d) halves to the even neighbour */
+PC_API PC_MUST_USE pc_tensor *pc_sin(pc_tensor *a);     /* (d) sine of a in radians */
+PC_API PC_MUST_USE pc_tensor *pc_cos(pc_tensor *a);     /* (d) cosine of a in radians */
+PC_API PC_MUST_USE pc_tensor *pc_floor(pc_tensor *a);   /* (d) whole number below; gradient 0, as of the next two */
+PC_API PC_MUST_USE pc_tensor *pc_round(pc_tensor *a);   /* (d) nearest whole number, halves to the even one */
 PC_API PC_MUST_USE pc_tensor *pc_sign(pc_tensor *a);    /* (d) -1, 0 or 1; 0 of NaN */
 PC_API PC_MUST_USE pc_tensor *pc_relu(pc_tensor *a);    /* (d) max(a, 0); NaN stays NaN; gradient 0 at 0 */
 PC_API PC_MUST_USE pc_tensor *pc_sigmoid(pc_tensor *a); /* (d) 1 / (1 + exp(-a)) */
-PC_API PC_MUST_USE pc_tensor *pc_tanh(pc_tensor *a);    /* (d) */
-PC_API PC_MUST_USE pc_tensor *pc_erf(pc_tensor *a);     /* (d) the error function */
+PC_API PC_MUST_USE pc_tensor *pc_tanh(pc_tensor *a);    /* (d) (exp(a) - exp(-a)) / (exp(a) + exp(-a)) */
+PC_API PC_MUST_USE pc_tensor *pc_erf(pc_tensor *a);     /* (d) 2 / sqrt(pi) * integral of exp(-t^2), 0 to a */
 PC_API PC_MUST_USE pc_tensor *pc_relu6(pc_tensor *a);   /* (d) min(max(a, 0), 6); gradient 0 at 0 and at 6 */
 PC_API PC_MUST_USE pc_tensor *pc_silu(pc_tensor *a);    /* (d) a * sigmoid(a), also called swish */
 PC_API PC_MUST_USE pc_tensor *pc_gelu(pc_tensor *a);    /* (d) a / 2 * (1 + erf(a / sqrt(2))) */
@@ -69,95 +69,104 @@ PC_API PC_MUST_USE pc_tensor *pc_softplus(pc_tensor *a); /* (d) log(1 + exp(a)) 
 /* (d) a / 2 * (1 + tanh(sqrt(2 / pi) * (a + 0.044715 a^3))) */
 PC_API PC_MUST_USE pc_tensor *pc_gelu_tanh(pc_tensor *a);
 
-/* (d) a where it is above 0, else a * slope, or alpha * (exp(a) - 1). The gradient at 0 is that of below. */
-PC_API PC_MUST_USE pc_tensor *pc_leaky_relu(pc_tensor *a, double slope);
-PC_API PC_MUST_USE pc_tensor *pc_elu(pc_tensor *a, double alpha);
+/* (d) The gradient at 0 is that of below. */
+PC_API PC_MUST_USE pc_tensor *pc_leaky_relu(pc_tensor *a, double slope); /* a > 0 ? a : a * slope */
+PC_API PC_MUST_USE pc_tensor *pc_elu(pc_tensor *a, double alpha);        /* a > 0 ? a : alpha * (exp(a) - 1) */
 
 /* Comparisons give bool. */
-PC_API PC_MUST_USE pc_tensor *pc_eq(pc_tensor *a, pc_tensor *b);
-PC_API PC_MUST_USE pc_tensor *pc_ne(pc_tensor *a, pc_tensor *b);
-PC_API PC_MUST_USE pc_tensor *pc_lt(pc_tensor *a, pc_tensor *b);
-PC_API PC_MUST_USE pc_tensor *pc_le(pc_tensor *a, pc_tensor *b);
-PC_API PC_MUST_USE pc_tensor *pc_gt(pc_tensor *a, pc_tensor *b);
-PC_API PC_MUST_USE pc_tensor *pc_ge(pc_tensor *a, pc_tensor *b);
+PC_API PC_MUST_USE pc_tensor *pc_eq(pc_tensor *a, pc_tensor *b); /* a == b */
+PC_API PC_MUST_USE pc_tensor *pc_ne(pc_tensor *a, pc_tensor *b); /* a != b */
+PC_API PC_MUST_USE pc_tensor *pc_lt(pc_tensor *a, pc_tensor *b); /* a < b */
+PC_API PC_MUST_USE pc_tensor *pc_le(pc_tensor *a, pc_tensor *b); /* a <= b */
+PC_API PC_MUST_USE pc_tensor *pc_gt(pc_tensor *a, pc_tensor *b); /* a > b */
+PC_API PC_MUST_USE pc_tensor *pc_ge(pc_tensor *a, pc_tensor *b); /* a >= b */
 
 /* Logic gives bool: of what is no bool, whether it is not 0. */
-PC_API PC_MUST_USE pc_tensor *pc_logical_not(pc_tensor *a);
-PC_API PC_MUST_USE pc_tensor *pc_logical_and(pc_tensor *a, pc_tensor *b);
-PC_API PC_MUST_USE pc_tensor *pc_logical_or(pc_tensor *a, pc_tensor *b);
-PC_API PC_MUST_USE pc_tensor *pc_logical_xor(pc_tensor *a, pc_tensor *b);
+PC_API PC_MUST_USE pc_tensor *pc_logical_not(pc_tensor *a);               /* a is 0 */
+PC_API PC_MUST_USE pc_tensor *pc_logical_and(pc_tensor *a, pc_tensor *b); /* both */
+PC_API PC_MUST_USE pc_tensor *pc_logical_or(pc_tensor *a, pc_tensor *b);  /* one or both */
+PC_API PC_MUST_USE pc_tensor *pc_logical_xor(pc_tensor *a, pc_tensor *b); /* one and not both */
 
 /* Bits of integers, in their common dtype; bools as logic has them. PC_ERR_DTYPE for floating dtypes. */
-PC_API PC_MUST_USE pc_tensor *pc_bitwise_not(pc_tensor *a);
-PC_API PC_MUST_USE pc_tensor *pc_bitwise_and(pc_tensor *a, pc_tensor *b);
-PC_API PC_MUST_USE pc_tensor *pc_bitwise_or(pc_tensor *a, pc_tensor *b);
-PC_API PC_MUST_USE pc_tensor *pc_bitwise_xor(pc_tensor *a, pc_tensor *b);
+PC_API PC_MUST_USE pc_tensor *pc_bitwise_not(pc_tensor *a);               /* ~a */
+PC_API PC_MUST_USE pc_tensor *pc_bitwise_and(pc_tensor *a, pc_tensor *b); /* a & b */
+PC_API PC_MUST_USE pc_tensor *pc_bitwise_or(pc_tensor *a, pc_tensor *b);  /* a | b */
+PC_API PC_MUST_USE pc_tensor *pc_bitwise_xor(pc_tensor *a, pc_tensor *b); /* a ^ b */
 
-/* Bool: NaN; neither NaN nor infinite. */
-PC_API PC_MUST_USE pc_tensor *pc_isnan(pc_tensor *a);
-PC_API PC_MUST_USE pc_tensor *pc_isfinite(pc_tensor *a);
+/* Bool. */
+PC_API PC_MUST_USE pc_tensor *pc_isnan(pc_tensor *a);    /* a is NaN */
+PC_API PC_MUST_USE pc_tensor *pc_isfinite(pc_tensor *a); /* a is neither NaN nor infinite */
 
 /* (d) condition ? a : b; condition is bool. */
 PC_API PC_MUST_USE pc_tensor *pc_where(pc_tensor *condition, pc_tensor *a, pc_tensor *b);
 
 /* --- reductions --- */
 
-/* Over all elements, to a zero-dim tensor. Integers and bool sum, and multiply, to int64; mean needs floating point. */
-PC_API PC_MUST_USE pc_tensor *pc_sum(pc_tensor *a);  /* (d) */
-PC_API PC_MUST_USE pc_tensor *pc_mean(pc_tensor *a); /* (d) NaN for no elements */
-PC_API PC_MUST_USE pc_tensor *pc_prod(pc_tensor *a); /* (d) 1 for no elements */
-PC_API PC_MUST_USE pc_tensor *pc_max(pc_tensor *a);  /* (d) NaN wins; ties share the gradient; PC_ERR_SHAPE for none */
-PC_API PC_MUST_USE pc_tensor *pc_min(pc_tensor *a);  /* (d) as max */
+/* Over all elements, to a zero-dim tensor: a -> []. Integers and bool sum, and multiply, to int64; mean needs floating
+ * point. Of no elements max and min are PC_ERR_SHAPE. */
+PC_API PC_MUST_USE pc_tensor *pc_sum(pc_tensor *a);  /* (d) the sum */
+PC_API PC_MUST_USE pc_tensor *pc_mean(pc_tensor *a); /* (d) the sum by their number; NaN for none */
+PC_API PC_MUST_USE pc_tensor *pc_prod(pc_tensor *a); /* (d) the product; 1 for none */
+PC_API PC_MUST_USE pc_tensor *pc_max(pc_tensor *a);  /* (d) the largest; NaN wins; ties share the gradient */
+PC_API PC_MUST_USE pc_tensor *pc_min(pc_tensor *a);  /* (d) the smallest, as max */
 
-/* Over the listed dimensions (negative ones count from the end; none listed means all). With keepdim they stay, with
- * size 1. */
-PC_API PC_MUST_USE pc_tensor *pc_sum_dims(pc_tensor *a, pc_shape dims, bool keepdim);  /* (d) */
-PC_API PC_MUST_USE pc_tensor *pc_mean_dims(pc_tensor *a, pc_shape dims, bool keepdim); /* (d) */
+/* Over the listed dimensions (negative ones count from the end; none listed means all): [n, m] -> [n] over dimension 1. With
+ * keepdim they stay, with size 1. */
+PC_API PC_MUST_USE pc_tensor *pc_sum_dims(pc_tensor *a, pc_shape dims, bool keepdim);  /* (d) the sum */
+PC_API PC_MUST_USE pc_tensor *pc_mean_dims(pc_tensor *a, pc_shape dims, bool keepdim); /* (d) the mean */
 
-/* Along one dimension. Argmax and argmin give int64 and take the first of equals; the gradient of pc_max_dim and pc_min_dim
- * goes to that one, and its position is stored in *indices when that is not NULL. */
-PC_API PC_MUST_USE pc_tensor *pc_prod_dim(pc_tensor *a, int dim, bool keepdim);                     /* (d) */
-PC_API PC_MUST_USE pc_tensor *pc_max_dim(pc_tensor *a, int dim, bool keepdim, pc_tensor **indices); /* (d) */
-PC_API PC_MUST_USE pc_tensor *pc_min_dim(pc_tensor *a, int dim, bool keepdim, pc_tensor **indices); /* (d) */
-PC_API PC_MUST_USE pc_tensor *pc_argmax(pc_tensor *a, int dim, bool keepdim);
-PC_API PC_MUST_USE pc_tensor *pc_argmin(pc_tensor *a, int dim, bool keepdim);
+/* Along one dimension: [n, m] -> [n] along dimension 1. Argmax and argmin give int64 and take the first of equals; the
+ * gradient of pc_max_dim and pc_min_dim goes to that one, and its position is stored in *indices when that is not NULL. */
+PC_API PC_MUST_USE pc_tensor *pc_prod_dim(pc_tensor *a, int dim, bool keepdim); /* (d) the product */
+PC_API PC_MUST_USE pc_tensor *pc_max_dim(pc_tensor *a, int dim, bool keepdim,
+                                         pc_tensor **indices); /* (d) the largest */
+PC_API PC_MUST_USE pc_tensor *pc_min_dim(pc_tensor *a, int dim, bool keepdim,
+                                         pc_tensor **indices);                /* (d) the smallest */
+PC_API PC_MUST_USE pc_tensor *pc_argmax(pc_tensor *a, int dim, bool keepdim); /* the place of the largest */
+PC_API PC_MUST_USE pc_tensor *pc_argmin(pc_tensor *a, int dim, bool keepdim); /* the place of the smallest */
 
-/* Whether any element is not 0 (of none: false), or all are (of none: true): bool, but uint8 of uint8. NaN is not 0. How many
- * are not: int64. */
-PC_API PC_MUST_USE pc_tensor *pc_any(pc_tensor *a);
-PC_API PC_MUST_USE pc_tensor *pc_any_dims(pc_tensor *a, pc_shape dims, bool keepdim);
-PC_API PC_MUST_USE pc_tensor *pc_all(pc_tensor *a);
-PC_API PC_MUST_USE pc_tensor *pc_all_dims(pc_tensor *a, pc_shape dims, bool keepdim);
-PC_API PC_MUST_USE pc_tensor *pc_count_nonzero(pc_tensor *a);
-PC_API PC_MUST_USE pc_tensor *pc_count_nonzero_dims(pc_tensor *a, pc_shape dims);
+/* Bool, but uint8 of uint8; counts are int64. NaN is not 0. Over all elements, a -> [], or the listed dimensions. */
+PC_API PC_MUST_USE pc_tensor *pc_any(pc_tensor *a); /* any element is not 0; of none: false */
+PC_API PC_MUST_USE pc_tensor *pc_any_dims(pc_tensor *a, pc_shape dims,
+                                          bool keepdim); /* [n, m] -> [n] over dimension 1 */
+PC_API PC_MUST_USE pc_tensor *pc_all(pc_tensor *a);      /* no element is 0; of none: true */
+PC_API PC_MUST_USE pc_tensor *pc_all_dims(pc_tensor *a, pc_shape dims, bool keepdim); /* [n, m] -> [n] */
+PC_API PC_MUST_USE pc_tensor *pc_count_nonzero(pc_tensor *a);                         /* how many are not 0 */
+PC_API PC_MUST_USE pc_tensor *pc_count_nonzero_dims(pc_tensor *a, pc_shape dims);     /* [n, m] -> [n] */
 
-/* (d) Variance: the sum of (a - mean)^2, divided by the number of elements less `correction` (1 of a sample, 0 of all that there
- * is), and its root. NaN for no elements; infinite, or NaN of equals, where nothing is left to divide by. Floating dtypes.
- * The gradient of std is 0 where that is 0. */
+/* (d) Variance: the sum of (a - mean)^2, divided by the number of elements less `correction` (1 of a sample, 0 of all that
+ * there is), and its root; of all elements, a -> [], or over the listed dimensions. NaN for no elements; infinite, or NaN of
+ * equals, where nothing is left to divide by. Floating dtypes. The gradient of std is 0 where that is 0. */
 PC_API PC_MUST_USE pc_tensor *pc_var(pc_tensor *a, double correction);
-PC_API PC_MUST_USE pc_tensor *pc_var_dims(pc_tensor *a, pc_shape dims, double correction, bool keepdim);
-PC_API PC_MUST_USE pc_tensor *pc_std(pc_tensor *a, double correction);
-PC_API PC_MUST_USE pc_tensor *pc_std_dims(pc_tensor *a, pc_shape dims, double correction, bool keepdim);
+PC_API PC_MUST_USE pc_tensor *pc_std(pc_tensor *a, double correction); /* its square root */
 
-/* (d) Vector norm: (sum of |a|^order)^(1 / order); of order INFINITY the largest |a|, of -INFINITY the smallest, whose
- * gradient ties share, of order 0 how many are not 0, without a gradient. Floating dtypes. The gradient is 0 where the norm is
- * 0. PC_ERR_SHAPE for no elements, where the order is infinite or below 0. */
+/* (d) The same over the listed dimensions: [n, m] -> [n] over dimension 1. */
+PC_API PC_MUST_USE pc_tensor *pc_var_dims(pc_tensor *a, pc_shape dims, double correction, bool keepdim);
+PC_API PC_MUST_USE pc_tensor *pc_std_dims(pc_tensor *a, pc_shape dims, double correction,
+                                          bool keepdim); /* its square root */
+
+/* (d) Vector norm, a -> []: (sum of |a|^order)^(1 / order); of order INFINITY the largest |a|, of -INFINITY the smallest,
+ * whose gradient ties share, of order 0 how many are not 0, without a gradient. Floating dtypes. The gradient is 0 where the
+ * norm is 0. PC_ERR_SHAPE for no elements, where the order is infinite or below 0. */
 PC_API PC_MUST_USE pc_tensor *pc_norm(pc_tensor *a, double order);
+
+/* (d) The same over the listed dimensions: [n, m] -> [n] over dimension 1. */
 PC_API PC_MUST_USE pc_tensor *pc_norm_dims(pc_tensor *a, double order, pc_shape dims, bool keepdim);
 
 /* --- products --- */
 
-/* (d) [n, k] x [k, m] -> [n, m]; vectors as in PyTorch ([k] x [k] -> [], [n, k] x [k] -> [n], [k] x [k, m] -> [m]);
- * further leading dimensions are batches and broadcast. Floating dtypes. */
+/* (d) Matrix product, the sum of a[i][j] * b[j][l] over j: [n, k] x [k, m] -> [n, m]; vectors as in PyTorch ([k] x [k]
+ * -> [], [n, k] x [k] -> [n], [k] x [k, m] -> [m]); further leading dimensions are batches and broadcast. Floating
+ * dtypes. */
 PC_API PC_MUST_USE pc_tensor *pc_matmul(pc_tensor *a, pc_tensor *b);
 
-/* (d) c + a b: a [n, k], b [k, m], c of a shape that broadcasts to [n, m]. */
+/* (d) c + a b: a [n, k], b [k, m], c that broadcasts to the result -> [n, m]. Floating dtypes. */
 PC_API PC_MUST_USE pc_tensor *pc_addmm(pc_tensor *c, pc_tensor *a, pc_tensor *b);
 
-/* (d) [n] and [n] -> [], the sum of a[i] * b[i]. Floating dtypes. */
+/* (d) The sum of a[i] * b[i]: [n] and [n] -> []. Floating dtypes. */
 PC_API PC_MUST_USE pc_tensor *pc_dot(pc_tensor *a, pc_tensor *b);
 
-/* (d) [n] and [m] -> [n, m], a[i] * b[j]. */
+/* (d) a[i] * b[j]: [n] and [m] -> [n, m]. */
 PC_API PC_MUST_USE pc_tensor *pc_outer(pc_tensor *a, pc_tensor *b);
 
 /* What follows a product. The first four are part of its kernel, the others an op behind it. */
@@ -231,38 +240,44 @@ typedef struct pc_fn_pool2d_options {
     bool exclude_padding; /* the mean is over the picture's own elements: PyTorch's count_include_pad=False */
 } pc_fn_pool2d_options;
 
-/* x [n, c, h, w] -> [n, c, h', w'] with h' = floor((h + 2 padding - kernel) / stride) + 1: the largest number of each
- * window, or the mean. In ceil_mode the quotient is rounded up, less a window that would begin behind the picture; what
- * lies beyond the padding is not counted. */
-PC_API PC_MUST_USE pc_tensor *pc_fn_max_pool2d(pc_tensor *x, pc_fn_pool2d_options options); /* (d) */
-PC_API PC_MUST_USE pc_tensor *pc_fn_avg_pool2d(pc_tensor *x, pc_fn_pool2d_options options); /* (d) */
+/* x [n, c, h, w] -> [n, c, h', w'] with h' = floor((h + 2 padding - kernel) / stride) + 1: the numbers of each window.
+ * In ceil_mode the quotient is rounded up, less a window that would begin behind the picture; what lies beyond the
+ * padding is not counted. */
+PC_API PC_MUST_USE pc_tensor *pc_fn_max_pool2d(pc_tensor *x,
+                                               pc_fn_pool2d_options options); /* (d) the largest of each window */
+PC_API PC_MUST_USE pc_tensor *pc_fn_avg_pool2d(pc_tensor *x,
+                                               pc_fn_pool2d_options options); /* (d) the mean of each window */
 
-/* (d) x [n, c, h, w] -> [n, c, rows, columns], where 0 rows or columns are as many as x has: the mean, or the largest number,
- * of windows that cover x: row i is of rows floor(i h / rows) to ceil((i + 1) h / rows) - 1. */
-PC_API PC_MUST_USE pc_tensor *pc_fn_adaptive_avg_pool2d(pc_tensor *x, int64_t rows, int64_t columns);
-PC_API PC_MUST_USE pc_tensor *pc_fn_adaptive_max_pool2d(pc_tensor *x, int64_t rows, int64_t columns);
+/* (d) x [n, c, h, w] -> [n, c, rows, columns], where 0 rows or columns are as many as x has: of windows that cover x:
+ * row i is of rows floor(i h / rows) to ceil((i + 1) h / rows) - 1. */
+PC_API PC_MUST_USE pc_tensor *pc_fn_adaptive_avg_pool2d(pc_tensor *x, int64_t rows,
+                                                        int64_t columns); /* the mean of each */
+PC_API PC_MUST_USE pc_tensor *pc_fn_adaptive_max_pool2d(pc_tensor *x, int64_t rows,
+                                                        int64_t columns); /* the largest number */
 
 /* --- networks --- */
 
 PC_API PC_MUST_USE pc_tensor *pc_softmax(pc_tensor *a, int dim);     /* (d) exp(a) / sum exp(a) along dim */
-PC_API PC_MUST_USE pc_tensor *pc_log_softmax(pc_tensor *a, int dim); /* (d) */
+PC_API PC_MUST_USE pc_tensor *pc_log_softmax(pc_tensor *a, int dim); /* (d) a - log sum exp(a) along dim */
 
-/* (d) Of each row, the numbers that share all but the last dimensions, whose sizes are `normalized`: (x - mean) /
- * sqrt(variance + eps), the variance being the mean of (x - mean)^2; or without a mean, x / sqrt(mean of x^2 + eps). Times
- * weight, plus bias, both of the normalized shape or NULL. Parameters are of x's dtype, or float32 beside 16 bits. (d) in
- * all three. */
+/* (d) Of each row, the numbers that share all but the last dimensions, whose sizes are `normalized`; x [..., normalized]
+ * -> x's shape. Times weight, plus bias, both of the normalized shape or NULL. Parameters are of x's dtype, or float32
+ * beside 16 bits. (d) in all three. layer_norm: (x - mean) / sqrt(variance + eps), the variance being the mean of (x -
+ * mean)^2. */
 PC_API PC_MUST_USE pc_tensor *pc_fn_layer_norm(pc_tensor *x, pc_shape normalized, pc_tensor *weight, pc_tensor *bias,
                                                double eps);
+/* (d) The same without a mean: x / sqrt(mean of x^2 + eps), times weight; x [..., normalized] -> x's shape. */
 PC_API PC_MUST_USE pc_tensor *pc_fn_rms_norm(pc_tensor *x, pc_shape normalized, pc_tensor *weight, double eps);
 
-/* (d) The same of x [n, channels, ...] for each sample over each of so many groups of neighbouring channels; weight and
- * bias are [channels]. The result has the memory order of x, which may be channels last. */
+/* (d) As layer_norm, of x [n, channels, ...] -> x's shape, for each sample over each of so many groups of neighbouring
+ * channels; weight and bias are [channels]. The result has the memory order of x, which may be channels last. */
 PC_API PC_MUST_USE pc_tensor *pc_fn_group_norm(pc_tensor *x, int64_t groups, pc_tensor *weight, pc_tensor *bias,
                                                double eps);
 
-/* (d) And for each channel over all samples and places. Training: running mean and variance, [channels], become
- * (1 - momentum) old + momentum new, where the new variance is that with n - 1 as its divisor; both may be NULL; an empty
- * x leaves them. One number for each channel is PC_ERR_SHAPE. Not training: by the running ones, which stay. */
+/* (d) And for each channel over all samples and places: x [n, channels, ...] -> x's shape. Training: running mean and
+ * variance, [channels], become (1 - momentum) old + momentum new, where the new variance is that with n - 1 as its
+ * divisor; both may be NULL; an empty x leaves them. One number for each channel is PC_ERR_SHAPE. Not training: by the
+ * running ones, which stay. */
 PC_API PC_MUST_USE pc_tensor *pc_fn_batch_norm(pc_tensor *x, pc_tensor *running_mean, pc_tensor *running_var,
                                                pc_tensor *weight, pc_tensor *bias, bool training, double momentum,
                                                double eps);
@@ -295,41 +310,47 @@ PC_API PC_MUST_USE pc_tensor *pc_fn_attention(pc_tensor *q, pc_tensor *k, pc_ten
 PC_API PC_MUST_USE pc_tensor *pc_fn_self_attention(pc_tensor *qkv, pc_fn_attention_options options);
 
 /* (d) Binary cross-entropy: the mean over all elements of max(x, 0) - x y + log(1 + exp(-|x|)); x are logits, y targets
- * in [0, 1], of one shape. */
+ * in [0, 1]: two of one shape -> []. */
 PC_API PC_MUST_USE pc_tensor *pc_bce_with_logits(pc_tensor *x, pc_tensor *y);
 
-/* (d) Mean over rows of -log softmax(x)[label]: x [n, classes], labels [n] int64; rows of -100 do not count (loss.h). Another
- * label outside 0..classes-1 is PC_ERR_RANGE and names row and label. */
+/* (d) Mean over rows of -log softmax(x)[label]: x [n, classes], labels [n] int64 -> []; rows of -100 do not count
+ * (loss.h). Another label outside 0..classes-1 is PC_ERR_RANGE and names row and label. */
 PC_API PC_MUST_USE pc_tensor *pc_cross_entropy(pc_tensor *x, pc_tensor *labels);
 
-/* The same with weights, which Keras calls class_weight: float [classes], those of a [2] for the targets 0 and 1. Each
+/* (d) The same with weights, which Keras calls class_weight, of a [2] for the targets 0 and 1: two of one shape -> []. Each
  * sample's loss is multiplied by its class's weight, and the sum divided by the number of samples: not by that of their
- * weights, as PyTorch's weight= does. (d) in x. */
+ * weights, as PyTorch's weight= does. The gradient is that in x. */
 PC_API PC_MUST_USE pc_tensor *pc_bce_with_logits_weighted(pc_tensor *x, pc_tensor *y, pc_tensor *weights);
+
+/* (d) And with weights of classes, floating [classes], that count in the same way: x [n, classes], labels [n] int64 ->
+ * []. */
 PC_API PC_MUST_USE pc_tensor *pc_cross_entropy_weighted(pc_tensor *x, pc_tensor *labels, pc_tensor *weights);
 
-/* (d) Mean of (x - y)^2, of one shape, in their common dtype, which is floating. */
+/* (d) Mean of (x - y)^2: two of one shape -> [], in their common dtype, which is floating. */
 PC_API PC_MUST_USE pc_tensor *pc_mse(pc_tensor *x, pc_tensor *y);
 
 /* --- joining and picking --- */
 
-/* (d) Join along dim; other sizes must agree. dtypes promote. */
+/* (d) Join along dim: [n, k] and [m, k] -> [n + m, k] along dimension 0; other sizes must agree. dtypes promote. */
 PC_API PC_MUST_USE pc_tensor *pc_cat(pc_tensor *const *tensors, int count, int dim);
 
-/* (d) Join along a new dimension; all of one shape. dtypes promote. */
+/* (d) Join along a new dimension: count of [n, k] -> [count, n, k] for dimension 0; all of one shape. dtypes promote. */
 PC_API PC_MUST_USE pc_tensor *pc_stack(pc_tensor *const *tensors, int count, int dim);
 
-/* (d) Views of the parts of `a` along dim: of `size` entries each, the last one of what is left; or `count` of one size,
- * the least that suffices. They go to pieces[0] to pieces[count - 1], each owned as a result is (tensor.h). As many as
+/* (d) Views of the parts of `a` along dim, of `size` entries each, the last one of what is left: [n, m] -> [size, m] and
+ * so on along dimension 0. They go to pieces[0] to pieces[count - 1], each owned as a result is (tensor.h). As many as
  * there are must be asked for: PC_ERR_ARGUMENT says how many that is. */
 PC_API PC_MUST_USE pc_status pc_split_dim(pc_tensor *a, int dim, int64_t size, pc_tensor **pieces, int count);
+
+/* (d) The same of `count` parts of one size, the least that suffices: [n, m] -> [size, m]. */
 PC_API PC_MUST_USE pc_status pc_chunk(pc_tensor *a, int dim, pc_tensor **pieces, int count);
 
-/* (d) `value` where mask, which is bool, is true, else a; they broadcast. The dtype is a's: PC_ERR_ARGUMENT where it does
- * not hold `value`. */
+/* (d) `value` where mask, which is bool, is true, else a: they broadcast, a [n, m], mask [m] -> [n, m]. The dtype is
+ * a's: PC_ERR_ARGUMENT where it does not hold `value`. */
 PC_API PC_MUST_USE pc_tensor *pc_masked_fill(pc_tensor *a, pc_tensor *mask, double value);
 
-/* (d) The entries `index` (int64 or int32, one-dimensional or zero-dim) along dim. A zero-dim `a` has the entry 0. An
+/* (d) The entries `index` (int64 or int32, one-dimensional or zero-dim) along dim: a [n, m], index [k] -> [k, m] along
+ * dimension 0. A zero-dim `a` has the entry 0. An
  * index out of range is PC_ERR_RANGE. */
 PC_API PC_MUST_USE pc_tensor *pc_index_select(pc_tensor *a, int dim, pc_tensor *index);
 
@@ -345,43 +366,49 @@ typedef struct pc_fn_embedding_options {
 /* (d) Rows of a table: weight [rows, columns], indices of any shape -> [indices' shape, columns]. */
 PC_API PC_MUST_USE pc_tensor *pc_fn_embedding(pc_tensor *weight, pc_tensor *indices, pc_fn_embedding_options options);
 
-/* (d) a with the rows of `source` along dim added to those at `index`, or in their place: index as of pc_index_select, source
- * of a's dtype and shape, but for dim, where it has as many rows as index has entries. Of several rows for one place all
- * are added, and the last one is copied. */
+/* (d) a with the rows of `source` along dim added to those at `index`: a -> a's shape; index as of pc_index_select,
+ * source of a's dtype and shape, but for dim, where it has as many rows as index has entries. Of several rows for one
+ * place all are added. */
 PC_API PC_MUST_USE pc_tensor *pc_index_add(pc_tensor *a, int dim, pc_tensor *index, pc_tensor *source);
+
+/* (d) The same with the rows in their place: a -> a's shape. Of several rows for one place the last one is copied. */
 PC_API PC_MUST_USE pc_tensor *pc_index_copy(pc_tensor *a, int dim, pc_tensor *index, pc_tensor *source);
 
 /* (d) a[index] = values, or += with accumulate, in a new tensor: index of any shape along dimension 0, entries below 0 from
- * the end; values of a's dtype broadcast to [index's shape, a's further dimensions]. */
+ * the end; values of a's dtype broadcast to [index's shape, a's further dimensions]: a -> a's shape. */
 PC_API PC_MUST_USE pc_tensor *pc_index_put(pc_tensor *a, pc_tensor *index, pc_tensor *values, bool accumulate);
 
-/* (d) Element by element along dim, for two dimensions and dim 1: result[i][j] = a[i][index[i][j]]. The result has the
- * index's shape, which in the other dimensions is at most a's. */
+/* (d) Element by element along dim, for two dimensions and dim 1: result[i][j] = a[i][index[i][j]]: index -> index's shape,
+ * which in the other dimensions is at most a's. */
 PC_API PC_MUST_USE pc_tensor *pc_gather(pc_tensor *a, int dim, pc_tensor *index);
 
-/* (d) a with source[i][j] added at [i][index[i][j]], for dim 1. The index is nowhere larger than source, nor, but for dim, than
- * a; source has a's dtype. */
+/* (d) a with source[i][j] added at [i][index[i][j]], for dim 1. The index is nowhere larger than source, nor, but for
+ * dim, than a; source has a's dtype. */
 PC_API PC_MUST_USE pc_tensor *pc_scatter_add(pc_tensor *a, int dim, pc_tensor *index, pc_tensor *source);
 
-/* int64: 1 at the index and 0 elsewhere, [indices' shape, classes]. */
+/* int64: 1 at the index and 0 elsewhere: [n] -> [n, classes]. */
 PC_API PC_MUST_USE pc_tensor *pc_one_hot(pc_tensor *indices, int64_t classes);
 
 /* --- order: of equals the first one comes first; NaN is the largest --- */
 
-/* (d) Sorted along dim, and in *indices, when that is not NULL, int64 places of the values; those alone. */
+/* (d) Sorted along dim: a -> a's shape; and in *indices, when that is not NULL, int64 places of the values. */
 PC_API PC_MUST_USE pc_tensor *pc_sort(pc_tensor *a, int dim, bool descending, pc_tensor **indices);
+
+/* The places alone: a -> a's shape. */
 PC_API PC_MUST_USE pc_tensor *pc_argsort(pc_tensor *a, int dim, bool descending);
 
-/* (d) The k largest, or smallest, along dim, the largest (smallest) first, and their places as above. */
+/* (d) The k largest, or smallest, along dim, the largest (smallest) first, and their places as of pc_sort: [n, m] -> [n,
+ * k] along dimension 1. */
 PC_API PC_MUST_USE pc_tensor *pc_topk(pc_tensor *a, int64_t k, int dim, bool largest, pc_tensor **indices);
 
-/* int64, of the values' shape: how many of `sorted`, ascending along its last dimension, are less than the value (right: less
- * or equal). `sorted` is [n], or has the values' other dimensions. They meet in their common dtype. */
+/* int64: sorted [n], values -> values' shape: how many of `sorted`, ascending along its last dimension, are less than
+ * the value (right: less or equal). `sorted` is [n], or has the values' other dimensions. They meet in their common
+ * dtype. */
 PC_API PC_MUST_USE pc_tensor *pc_searchsorted(pc_tensor *sorted, pc_tensor *values, bool right);
 
-/* int64 [count] or [rows, count]: places drawn by weights [n] or [rows, n], which are at least 0 and need not add up to 1, from
- * the thread's generator (random.h): one step of it. Without replacement each place is drawn at most once, and there must
- * be `count` weights above 0. */
+/* int64: [rows, n] -> [rows, count]: places drawn by weights [n] or [rows, n], which are at least 0 and need not add up
+ * to 1, from the thread's generator (random.h): one step of it. Without replacement each place is drawn at most once,
+ * and there must be `count` weights above 0. */
 PC_API PC_MUST_USE pc_tensor *pc_multinomial(pc_tensor *weights, int64_t count, bool replacement);
 
 /* --- arranging: new tensors --- */
@@ -392,25 +419,28 @@ typedef enum pc_pad_mode {
     PC_PAD_REPLICATE /* the outermost element again and again */
 } pc_pad_mode;
 
-/* (d) So many elements more before and after each of the last dimensions: pc_pad(x, PC_SHAPE(1, 2), PC_SHAPE(1, 2), ...) is
- * for rows 1 and for columns 2 on both sides. Numbers below 0 cut. `value` is for constants. */
+/* (d) So many elements more before and after each of the last dimensions, [n] -> [before + n + after]: pc_pad(x,
+ * PC_SHAPE(1, 2), PC_SHAPE(1, 2), ...) is for rows 1 and for columns 2 on both sides. Numbers below 0 cut. `value` is
+ * for constants. */
 PC_API PC_MUST_USE pc_tensor *pc_pad(pc_tensor *a, pc_shape before, pc_shape after, pc_pad_mode mode, double value);
 
-/* (d) The order along each of dims turned round. */
+/* (d) The order along each of dims turned round: a -> a's shape. */
 PC_API PC_MUST_USE pc_tensor *pc_flip(pc_tensor *a, pc_shape dims);
 
-/* (d) Element i along dims[k] moves to i + shifts[k], round the end; without dims all elements in C order, by one shift. */
+/* (d) Element i along dims[k] moves to i + shifts[k], round the end; without dims all elements in C order, by one shift:
+ * a -> a's shape. */
 PC_API PC_MUST_USE pc_tensor *pc_roll(pc_tensor *a, pc_shape shifts, pc_shape dims);
 
-/* (d) Copies one after another, `times` along each dimension; new ones come in front. pc_tile takes fewer numbers than there
- * are dimensions, for the last ones. */
+/* (d) Copies one after another, `times` along each dimension: [n, m] -> [times n, times m]; new ones come in front. */
 PC_API PC_MUST_USE pc_tensor *pc_repeat(pc_tensor *a, pc_shape times);
+
+/* (d) The same of fewer numbers than there are dimensions, for the last ones: [n, m] -> [n, times m]. */
 PC_API PC_MUST_USE pc_tensor *pc_tile(pc_tensor *a, pc_shape times);
 
-/* (d) Of each matrix of the last two dimensions what is on and below, or above, a diagonal (0: the main one; 1: the one above
- * it); the rest is 0. */
-PC_API PC_MUST_USE pc_tensor *pc_tril(pc_tensor *a, int64_t diagonal);
-PC_API PC_MUST_USE pc_tensor *pc_triu(pc_tensor *a, int64_t diagonal);
+/* (d) Of each matrix of the last two dimensions what is on a diagonal (0: the main one; 1: the one above it) and below
+ * it, or above it: a -> a's shape. The rest is 0. */
+PC_API PC_MUST_USE pc_tensor *pc_tril(pc_tensor *a, int64_t diagonal); /* on and below the diagonal */
+PC_API PC_MUST_USE pc_tensor *pc_triu(pc_tensor *a, int64_t diagonal); /* on and above the diagonal */
 
 /* (d) The sum of an element and all in front of it along dim. Integers and bool give int64. */
 PC_API PC_MUST_USE pc_tensor *pc_cumsum(pc_tensor *a, int dim);

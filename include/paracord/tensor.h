@@ -85,22 +85,23 @@ PC_API pc_tensor *pc_keep(pc_tensor *t);
 /* --- making tensors: all on `device`, all contiguous --- */
 
 PC_API PC_MUST_USE pc_tensor *pc_empty(pc_shape shape, pc_dtype dtype, pc_device device); /* not initialised */
-PC_API PC_MUST_USE pc_tensor *pc_zeros(pc_shape shape, pc_dtype dtype, pc_device device);
-PC_API PC_MUST_USE pc_tensor *pc_ones(pc_shape shape, pc_dtype dtype, pc_device device);
+PC_API PC_MUST_USE pc_tensor *pc_zeros(pc_shape shape, pc_dtype dtype, pc_device device); /* every element 0 */
+PC_API PC_MUST_USE pc_tensor *pc_ones(pc_shape shape, pc_dtype dtype, pc_device device);  /* every element 1 */
 
-/* PC_ERR_ARGUMENT for a value that integers do not hold (uint8 takes -255 to -1 from its other end, as in PyTorch). */
+/* Every element `value`. PC_ERR_ARGUMENT for one that integers do not hold (uint8 takes -255 to -1 from its other end,
+ * as in PyTorch). */
 PC_API PC_MUST_USE pc_tensor *pc_full(pc_shape shape, double value, pc_dtype dtype, pc_device device);
 
-/* A zero-dim tensor. In arithmetic it does not promote a tensor of the same kind, as in PyTorch. */
+/* A zero-dim tensor: -> []. In arithmetic it does not promote a tensor of the same kind, as in PyTorch. */
 PC_API PC_MUST_USE pc_tensor *pc_scalar(double value, pc_dtype dtype, pc_device device);
 
-/* start, start + step, ... below (for a negative step: above) end. [ceil((end - start) / step)]. Integers count in
+/* start, start + step, ... below (for a negative step: above) end: -> [ceil((end - start) / step)]. Integers count in
  * whole numbers: PC_ERR_ARGUMENT for another start or step. */
 PC_API PC_MUST_USE pc_tensor *pc_arange(double start, double end, double step, pc_dtype dtype, pc_device device);
 
-/* Uniform in [0, 1) and standard normal, from the thread's generator (random.h). Floating dtypes. */
-PC_API PC_MUST_USE pc_tensor *pc_rand(pc_shape shape, pc_dtype dtype, pc_device device);
-PC_API PC_MUST_USE pc_tensor *pc_randn(pc_shape shape, pc_dtype dtype, pc_device device);
+/* From the thread's generator (random.h). Floating dtypes. */
+PC_API PC_MUST_USE pc_tensor *pc_rand(pc_shape shape, pc_dtype dtype, pc_device device);  /* uniform in [0, 1) */
+PC_API PC_MUST_USE pc_tensor *pc_randn(pc_shape shape, pc_dtype dtype, pc_device device); /* standard normal */
 
 /* A copy of host memory: `data` holds the elements in C order, of type dtype. */
 PC_API PC_MUST_USE pc_tensor *pc_from_data(const void *data, pc_shape shape, pc_dtype dtype, pc_device device);
@@ -160,23 +161,29 @@ PC_API PC_MUST_USE pc_status pc_read(const pc_tensor *t, void *host, size_t byte
 
 /* --- views: the same memory, seen otherwise; gradients flow through --- */
 
-/* One dimension may be -1 and is worked out. Copies only where no view can do it. */
+/* (d) The same elements in C order: t -> `shape`. One dimension may be -1 and is worked out. Copies only where no view
+ * can do it. */
 PC_API PC_MUST_USE pc_tensor *pc_reshape(pc_tensor *t, pc_shape shape);
-PC_API PC_MUST_USE pc_tensor *pc_permute(pc_tensor *t, pc_shape order);
-PC_API PC_MUST_USE pc_tensor *pc_transpose(pc_tensor *t, int dim0, int dim1);
 
-/* Elements start, start + step, ... below stop along dim. Negative start and stop count from the end and both are
- * clamped, as in Python; step >= 1. PC_END_OF_DIM stands for "to the end". */
+/* (d) Dimensions in another order: [n, c, h, w] -> [n, h, w, c] by 0, 2, 3, 1. */
+PC_API PC_MUST_USE pc_tensor *pc_permute(pc_tensor *t, pc_shape order); /* dimension i is t's order[i] */
+PC_API PC_MUST_USE pc_tensor *pc_transpose(pc_tensor *t, int dim0,
+                                           int dim1); /* dim0 and dim1 change places: [n, m] -> [m, n] */
+
+/* (d) Elements start, start + step, ... below stop along dim: [.., n, ..] -> [.., ceil((stop - start) / step), ..].
+ * Negative start and stop count from the end and both are clamped, as in Python; step >= 1. PC_END_OF_DIM stands for "to
+ * the end". */
 #define PC_END_OF_DIM INT64_MAX
 PC_API PC_MUST_USE pc_tensor *pc_slice(pc_tensor *t, int dim, int64_t start, int64_t stop, int64_t step);
 
-PC_API PC_MUST_USE pc_tensor *pc_squeeze(pc_tensor *t, int dim);   /* a dimension of size 1 goes; others stay */
-PC_API PC_MUST_USE pc_tensor *pc_unsqueeze(pc_tensor *t, int dim); /* a dimension of size 1 comes */
+PC_API PC_MUST_USE pc_tensor *pc_squeeze(pc_tensor *t,
+                                         int dim); /* (d) a dimension of size 1 goes: [n, 1] -> [n]; others stay */
+PC_API PC_MUST_USE pc_tensor *pc_unsqueeze(pc_tensor *t, int dim); /* (d) one comes, at dim: [n] -> [n, 1] */
 
-/* Dimensions of size 1 repeat without a copy; -1 keeps a dimension; new ones may come in front. */
+/* (d) Dimensions of size 1 repeat without a copy: [n, 1] -> [n, m]; -1 keeps a dimension; new ones may come in front. */
 PC_API PC_MUST_USE pc_tensor *pc_expand(pc_tensor *t, pc_shape shape);
 
-/* One dimension from start_dim to the last. */
+/* (d) One dimension from start_dim to the last: [n, c, h, w] -> [n, c h w]. */
 PC_API PC_MUST_USE pc_tensor *pc_flatten_from(pc_tensor *t, int start_dim);
 
 /* --- copies ---
@@ -184,18 +191,18 @@ PC_API PC_MUST_USE pc_tensor *pc_flatten_from(pc_tensor *t, int start_dim);
  * Each result has an owner of its own, as that of every op: the scope, or you. Where it is t itself, that is one more
  * owner of t: without a scope both are freed. */
 
-/* t in C order: t itself when it already is, else a copy. */
+/* (d) t in C order: t -> t's shape: t itself when it already is, else a copy. */
 PC_API PC_MUST_USE pc_tensor *pc_contiguous(pc_tensor *t);
 
-/* A copy with memory of its own, same strides order as t. */
+/* (d) A copy with memory of its own, same strides order as t: t -> t's shape. */
 PC_API PC_MUST_USE pc_tensor *pc_clone(pc_tensor *t);
 
-/* t converted to a dtype: floats to integers truncate (NaN and what int32 or int64 does not hold become its least
+/* (d) t converted to a dtype: floats to integers truncate (NaN and what int32 or int64 does not hold become its least
  * number, on every device), anything to bool is "not zero". t itself (one more owner) when nothing changes. */
 PC_API PC_MUST_USE pc_tensor *pc_cast(pc_tensor *t, pc_dtype dtype);
 
-/* t on another device and in another dtype; t itself (one more owner) when nothing changes. With non_blocking the host
- * does not wait for the copy: every later use of the result waits by itself. */
+/* (d) t on another device and in another dtype: t -> t's shape; t itself (one more owner) when nothing changes. With
+ * non_blocking the host does not wait for the copy: every later use of the result waits by itself. */
 PC_API PC_MUST_USE pc_tensor *pc_to(pc_tensor *t, pc_device device, pc_dtype dtype, bool non_blocking);
 
 /* --- text --- */

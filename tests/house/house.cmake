@@ -26,6 +26,7 @@ house_test(cloud ${house}/shown ${PROJECT_SOURCE_DIR} $<TARGET_FILE:paracord_cli
 house_test(readme ${house}/shown ${PROJECT_SOURCE_DIR} $<TARGET_FILE:paracord_cli> README.md)
 house_test(setup ${house}/setup ${PROJECT_SOURCE_DIR} $<TARGET_FILE:paracord_cli>)
 house_test(buying ${house}/buying ${PROJECT_SOURCE_DIR})
+house_test(ops ${house}/ops ${PROJECT_SOURCE_DIR})
 house_test(modules ${house}/page_code ${PROJECT_SOURCE_DIR}/docs/modules.md ${PROJECT_SOURCE_DIR}/include ${CMAKE_C_COMPILER})
 house_test(programs ${house}/programs ${PROJECT_SOURCE_DIR} $<TARGET_FILE:paracord_cli>)
 house_test(installed ${CMAKE_CURRENT_SOURCE_DIR}/installed/check ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR}

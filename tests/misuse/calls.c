@@ -2,44 +2,12 @@
  * is not allowed is PC_ERR_ARGUMENT that names function and argument; a failure is told by the result and the error
  * alike. The calls are made from the headers (`generate`), so that a new function is tried without an edit; objects are
  * on the device of PARACORD_TEST_DEVICE. */
+#include "nonsense.h"
 #include "sane.h"
 
 #include <ctype.h>
-#include <float.h>
-#include <limits.h>
-#include <math.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-
-enum { EVERY = -1, SANE = -2 }; /* places: every pointer; none */
-
-static const int null[] = {0};
-static const int ints[] = {-1, INT_MIN, INT_MAX, 0, 1 << 20};
-static const int64_t longs[] = {-1, INT64_MIN, INT64_MAX, 0, 1LL << 40};
-static const int64_t lengths[] = {-1, INT_MIN, 0};
-static const size_t sizes[] = {SIZE_MAX, SIZE_MAX / 2, 0, 1};
-static const uint32_t words[] = {UINT32_MAX, 0};
-static const int16_t shorts[] = {-1, INT16_MIN, INT16_MAX};
-static const double doubles[] = {NAN, -INFINITY, INFINITY, -1, DBL_MAX, 0};
-static const int enums[] = {-1, 99, INT_MAX, INT_MIN};
-static const pc_shape shapes[] = {{40, {0}},
-                                  {-1, {0}},
-                                  {INT_MIN, {0}},
-                                  {INT_MAX, {0}},
-                                  {2, {-5, 3}},
-                                  {1, {INT64_MAX}},
-                                  {8, {INT64_MAX, INT64_MAX, INT64_MAX}},
-                                  {9, {1, 1, 1, 1, 1, 1, 1, 1}},
-                                  {1, {0}}};
-static const pc_device devices[] = {{-1, 0}, {99, 0}, {0, 99}, {PC_SIM, -1}, {INT16_MIN, INT16_MAX}};
-
-struct place {
-    const char *function, *argument;
-    void (*call)(int place, int value);
-    int at;
-    const void *values;
-    int refused; /* NULL is PC_ERR_ARGUMENT */
-};
 
 /* --- one call, in a child --- */
 
@@ -161,6 +129,36 @@ static int count_of(const void *values)
 }
 
 /* --- all calls, from the parent --- */
+
+static void put(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    if (file && fputs(text, file) >= 0)
+        fclose(file);
+}
+
+/* The files, in the current folder. */
+static void make_files(void)
+{
+    (void)test_device(); /* passed over where there is none */
+    put_picture(".", "p.jpg", 1);
+    for (unsigned i = 0; i < 4; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "pictures/%s/%u.png", i % 2 ? "cat" : "dog", i);
+        put_picture(".", name, i);
+    }
+    mkdir("machine", 0777);
+    put("trace.json", "[{\"ph\":\"X\",\"name\":\"step\",\"cat\":\"step\",\"ts\":1,\"dur\":5,\"pid\":1,\"tid\":1}]");
+    (void)!pc_npy_save(on_the_cpu(), "t.npy");
+    (void)!pc_weights_save(net(), "net.safetensors");
+    (void)!pc_gpt_save(gpt(), "gpt");
+    (void)!pc_tokenizer_save(pc_tokenizer_new_letters("letters", 7), "words");
+    put("t.csv", "a,b\n1,2\n3,4\n");
+    pc_train_options on_the_host = options();
+    on_the_host.device = "cpu";
+    pc_train_summary summary;
+    (void)!pc_train_folder(on_the_host, &summary);
+}
 
 #define PLACES ((int)(sizeof places / sizeof *places))
 

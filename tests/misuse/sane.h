@@ -1,5 +1,5 @@
-/* sane.h: what the calls of calls.c are given where nothing is to be wrong: small objects, made anew for each call and
- * left behind, since the process that makes them ends soon; and the files that they are made of. */
+/* sane.h: what the calls of calls.c and dtypes.c are given where nothing is to be wrong: small objects, made anew for each call and
+ * left behind, since the process that makes them ends soon. */
 #ifndef PC_TEST_SANE_H
 #define PC_TEST_SANE_H
 
@@ -16,9 +16,31 @@ static void *room(void)
     return calloc(1, 1 << 16);
 }
 
+/* For dtypes.c, which calls with every dtype: what stands for float32; and whether floating tensors require gradients. */
+static struct {
+    pc_dtype dtype;
+    bool any, learns; /* any: it stands for those too that are to be of one dtype, whatever that is */
+} given = {PC_F32, false, false};
+
 static pc_tensor *tensor(pc_dtype dtype, pc_shape shape)
 {
-    return pc_to(pc_ones(shape, PC_F32, PC_DEVICE_CPU), test_device(), dtype, false);
+    const pc_dtype real = dtype == PC_F32 ? given.dtype : dtype;
+    pc_tensor *t = pc_to(pc_ones(shape, PC_F32, PC_DEVICE_CPU), test_device(), real, false);
+    if (given.learns && real >= PC_F16)
+        (void)!pc_require_grad(t, true);
+    return t;
+}
+
+/* Of a dtype that the function takes, as one among others. */
+static pc_tensor *numbers(pc_dtype dtype, pc_shape shape)
+{
+    return tensor(given.any ? given.dtype : dtype, shape);
+}
+
+/* What is written in place: it requires no gradient. */
+static pc_tensor *constant(pc_shape shape)
+{
+    return pc_detach(tensor(PC_F32, shape));
 }
 
 static pc_tensor *matrix(void)
@@ -390,13 +412,6 @@ static size_t size_of(const char *path)
     return content(path, room());
 }
 
-static void put(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-    if (file && fputs(text, file) >= 0)
-        fclose(file);
-}
-
 static pc_augment_values *neutral(void)
 {
     pc_augment_values *values = room();
@@ -425,29 +440,6 @@ static pc_cloud_job_options plan(void)
 {
     return (pc_cloud_job_options){
         .model = "mlp", .folder = "pictures", .size = 16, .batch = 4, .device = "cpu", .seconds = 1e-3};
-}
-
-/* The files, in the current folder. */
-static void make_files(void)
-{
-    (void)test_device(); /* passed over where there is none */
-    put_picture(".", "p.jpg", 1);
-    for (unsigned i = 0; i < 4; i++) {
-        char name[64];
-        snprintf(name, sizeof name, "pictures/%s/%u.png", i % 2 ? "cat" : "dog", i);
-        put_picture(".", name, i);
-    }
-    mkdir("machine", 0777);
-    put("trace.json", "[{\"ph\":\"X\",\"name\":\"step\",\"cat\":\"step\",\"ts\":1,\"dur\":5,\"pid\":1,\"tid\":1}]");
-    (void)!pc_npy_save(on_the_cpu(), "t.npy");
-    (void)!pc_weights_save(net(), "net.safetensors");
-    (void)!pc_gpt_save(gpt(), "gpt");
-    (void)!pc_tokenizer_save(pc_tokenizer_new_letters("letters", 7), "words");
-    put("t.csv", "a,b\n1,2\n3,4\n");
-    pc_train_options on_the_host = options();
-    on_the_host.device = "cpu";
-    pc_train_summary summary;
-    (void)!pc_train_folder(on_the_host, &summary);
 }
 
 #endif
