@@ -165,10 +165,13 @@ static const cli_option options[] = {
 
     {"tokens", 't', CLI_TEXT, AT(o.tokens), "letters", "KIND",
      .help = "letters, pairs, or a folder with vocab.json and merges.txt", .group = "Text", .choices = kinds},
-    {"vocabulary", 0, CLI_INT, AT(vocabulary), "1024", "N", .help = "Of pairs: so many tokens at most", .min = 257,
-     .max = 1 << 20},
+    {"vocabulary", 0, CLI_INT, AT(vocabulary), "0", "N",
+     .help =
+         "Of pairs: so many tokens at most, 0 for 1024; of a file of tokens: how many there are, 0 for GPT-2's 50257",
+     .min = 0, .max = 1 << 20},
     {"held-out", 0, CLI_FLOAT, AT(o.held_out), "0.1", "SHARE", .help = "Share at the end of the text to test on",
      .min = 0, .max = 0.9},
+    {"test-data", 0, CLI_PATH, AT(o.test_data), NULL, "FILE", .help = "Another file of tokens to test on, instead"},
 
     {"steps", 'n', CLI_INT, AT(steps), "2000", "N", .help = "Steps in all", .group = "Training", .min = 1,
      .max = INT32_MAX},
@@ -199,8 +202,10 @@ static const cli_option options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"TEXT", "A file, or a folder whose files are one text; - for standard input", 1, 1, .complete = CLI_FILES,
-     .read = true},
+    {"TEXT",
+     "A file, or a folder whose files are one text; - for standard input; FILE.bin: tokens, as nanoGPT and llm.c "
+     "prepare them",
+     1, 1, .complete = CLI_FILES, .read = true},
     {0},
 };
 
@@ -209,6 +214,8 @@ static const cli_example examples[] = {
     {"paracord gpt train books --tokens pairs --size mini --batch auto", "A folder of texts, with byte pairs"},
     {"paracord gpt train letters.txt --from gpt2 --lr 3e-5 --steps 200",
      "Go on with a published GPT-2 in the folder gpt2"},
+    {"paracord gpt train train.bin --test-data val.bin --size gpt2 --batch auto",
+     "Tokens that were prepared for nanoGPT or llm.c"},
     {"paracord gpt train poems.txt --resume", "Go on after Ctrl-C or a power cut, to the same network"},
     {0},
 };

@@ -44,14 +44,18 @@ typedef struct pc_gpt_train_callbacks {
 /* Everything but `data` may be left out. Where words are listed, the first is the default. */
 typedef struct pc_gpt_train_options {
     int reserved_;
-    const char *data; /* a file or a folder of texts */
+    const char
+        *data; /* a file or a folder of texts; or, where its name ends in .bin, a file of tokens (pc_corpus_open) */
+    const char *test_data; /* of tokens: another such file, to test on; NULL: a share of `data` */
     const char *
         out; /* folder, NULL: "gpt": config.json, model.safetensors, vocab.json (merges.txt), checkpoint, report.html */
-    const char *from;   /* a folder whose network and tokenizer it goes on from; NULL: from scratch */
-    const char *tokens; /* "letters"; "pairs", byte-pair encoding learnt from the text; or a folder with a tokenizer */
-    int64_t vocabulary; /* of "pairs"; 0: 1024 */
-    pc_gpt_options net; /* its vocabulary is the tokenizer's */
-    const char *device; /* "auto", "cpu", ... */
+    const char *from; /* a folder whose network and tokenizer it goes on from; NULL: from scratch */
+    /* "letters"; "pairs", byte-pair encoding learnt from the text; or a folder with a tokenizer. A file of tokens needs none:
+     * with "letters" and "pairs" there are no samples, and the network's folder has no vocab.json. */
+    const char *tokens;
+    int64_t vocabulary;    /* of "pairs", 0: 1024; of a file of tokens without a tokenizer, 0: 50,257, as GPT-2 has */
+    pc_gpt_options net;    /* its vocabulary is the tokenizer's */
+    const char *device;    /* "auto", "cpu", ... */
     const char *precision; /* "float32", "bf16": of products while training; weights are float32 (amp.h) */
     int batch;   /* stretches of a step; 0: 12; -1: as many as there is memory for, at most 8,192 tokens on the CPU and
                               65,536 elsewhere */

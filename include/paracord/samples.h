@@ -119,6 +119,23 @@ PC_API PC_MUST_USE pc_loader *pc_loader_new_csv(const char *path, pc_csv_options
 #define pc_loader_from_csv(path, ...) PC_LOADER_FROM_CSV_(path, __VA_ARGS__, )
 #define PC_LOADER_FROM_CSV_(path, csv, ...) pc_loader_new_csv((path), (csv), PC_OPTIONS(pc_batch_options, __VA_ARGS__))
 
+/* --- tokens --- */
+
+typedef struct pc_token_options {
+    int reserved_;
+    int64_t length;     /* tokens of a sample; 0 means 1024 */
+    int64_t vocabulary; /* how many tokens there are; 0 means 65,536 */
+} pc_token_options;
+
+/* A loader of a file of tokens (pc_corpus_open of text.h says which): sample i has the tokens from i * length on, int64
+ * [length], and as y what follows each of them. Tokens behind the last whole sample are left out. They are read as batches
+ * need them, on the loader's thread; the fingerprint is of the file's size. Errors as of pc_corpus_open, and
+ * PC_ERR_NOT_FOUND for a file of no whole sample. */
+PC_API PC_MUST_USE pc_loader *pc_loader_new_tokens(const char *path, pc_token_options tokens, pc_batch_options options);
+#define pc_loader_from_tokens(path, ...) PC_LOADER_FROM_TOKENS_(path, __VA_ARGS__, )
+#define PC_LOADER_FROM_TOKENS_(path, tokens, ...)                                                                      \
+    pc_loader_new_tokens((path), (tokens), PC_OPTIONS(pc_batch_options, __VA_ARGS__))
+
 /* --- tar shards --- */
 
 typedef struct pc_tar_options {

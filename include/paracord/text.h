@@ -67,7 +67,8 @@ typedef struct pc_corpus pc_corpus;
 
 typedef struct pc_corpus_options {
     int reserved_;
-    double held_out; /* the share at the end of the text that is kept for testing; 0 means 0.1, below 0 none */
+    double held_out;     /* the share at the end of the text that is kept for testing; 0 means 0.1, below 0 none */
+    const char *testing; /* of pc_corpus_open: another file, which is the testing part; NULL: a share of the first */
 } pc_corpus_options;
 
 typedef enum pc_corpus_part { PC_CORPUS_TRAINING, PC_CORPUS_TESTING } pc_corpus_part;
@@ -75,6 +76,14 @@ typedef enum pc_corpus_part { PC_CORPUS_TRAINING, PC_CORPUS_TESTING } pc_corpus_
 /* The text as tokens, which are kept in memory (2 bytes each where the vocabulary has at most 65,536). */
 PC_API PC_MUST_USE pc_corpus *pc_corpus_new(const pc_tokenizer *tokenizer, const char *text, size_t bytes,
                                             pc_corpus_options options);
+
+/* A file of tokens of 16 bits, the low byte first, as nanoGPT and llm.c prepare them (train.bin): plain, or behind llm.c's
+ * header of 1,024 bytes. Tokens stay in the file and are read as stretches need them, so that it may be larger than memory.
+ * `vocabulary`: how many tokens there are; 0 means 65,536. NULL: PC_ERR_FILE, PC_ERR_FORMAT (an odd number of bytes, or not
+ * as many tokens as the header says), PC_ERR_UNSUPPORTED (llm.c's files of 32-bit tokens), PC_ERR_ARGUMENT,
+ * PC_ERR_MEMORY. What is found out later is the error of the stretch: PC_ERR_RANGE for a token beyond the vocabulary,
+ * with its place in the file, PC_ERR_FILE once the file is shorter or longer than it was. */
+PC_API PC_MUST_USE pc_corpus *pc_corpus_open(const char *path, int64_t vocabulary, pc_corpus_options options);
 PC_API void pc_corpus_free(pc_corpus *corpus);
 
 /* Tokens of a part; 0 for NULL. */

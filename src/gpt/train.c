@@ -96,7 +96,7 @@ static pc_status mean_loss(pc__gpt_training *t, pc_corpus_part part, double *mea
 
 static pc_status make_sample(pc__gpt_training *t)
 {
-    if (t->o.sample < 0)
+    if (t->o.sample < 0 || !t->tokenizer)
         return PC_OK;
     char *sample =
         pc_gpt_write(t->gpt, t->tokenizer, NULL,

@@ -14,7 +14,8 @@
 typedef struct pc__gpt_training {
     pc_gpt_train_options o; /* with defaults filled in */
     pc_device device;
-    pc_tokenizer *tokenizer;
+    pc_tokenizer *tokenizer; /* NULL: the data are tokens, and nobody knows their words */
+    int64_t vocabulary;
     pc_corpus *corpus;
     pc_module *gpt;
     pc_optimizer *optimizer;

@@ -1,6 +1,7 @@
 /* train_parts.c: what a training is made of: text, tokens, network, optimiser. */
 #include "gpt/train.h"
 #include "io/file.h"
+#include "io/tokens.h"
 
 #include <paracord/autograd.h>
 #include <paracord/random.h>
@@ -38,7 +39,6 @@ static void fill_in(pc_gpt_train_options *o)
     o->tokens = o->tokens ? o->tokens : "letters";
     o->precision = o->precision ? o->precision : "float32";
     o->device = o->device ? o->device : "auto";
-    o->vocabulary = o->vocabulary ? o->vocabulary : 1024;
     o->batch = o->batch ? o->batch : 12;
     o->steps = o->steps ? o->steps : 2000;
     o->lr = o->lr > 0 ? o->lr : 1e-3;
@@ -58,13 +58,34 @@ static pc_tokenizer *make_tokenizer(const pc__gpt_training *t, const char *text,
     if (strcmp(o->tokens, "letters") == 0)
         return pc_tokenizer_new_letters(text, bytes);
     if (strcmp(o->tokens, "pairs") == 0)
-        return pc_tokenizer_new_pairs(text, bytes, o->vocabulary);
+        return pc_tokenizer_new_pairs(text, bytes, o->vocabulary ? o->vocabulary : 1024);
     return pc_tokenizer_open(o->tokens);
+}
+
+/* Of tokens, whose words are those of a tokenizer where one is named. */
+static pc_status open_corpus(pc__gpt_training *t)
+{
+    const pc_gpt_train_options *o = &t->o;
+    const bool named = strcmp(o->tokens, "letters") != 0 && strcmp(o->tokens, "pairs") != 0;
+    if (o->from || named) {
+        t->tokenizer = pc_tokenizer_open(o->from ? o->from : o->tokens);
+        if (!t->tokenizer)
+            return pc_error_last()->status;
+    }
+    t->vocabulary = t->tokenizer ? pc_tokenizer_size(t->tokenizer) : o->vocabulary ? o->vocabulary : 50257;
+    t->corpus =
+        pc_corpus_open(o->data, t->vocabulary, (pc_corpus_options){.held_out = o->held_out, .testing = o->test_data});
+    return t->corpus ? PC_OK : pc_error_last()->status;
 }
 
 static pc_status make_corpus(pc__gpt_training *t, bool resumed)
 {
     size_t bytes;
+    if (pc__is_token_file(t->o.data))
+        return open_corpus(t);
+    if (t->o.test_data)
+        return pc__fail(PC_ERR_ARGUMENT, "pc_gpt_train: %s is to be tested on, which is for files of tokens (.bin)",
+                        t->o.test_data);
     char *text = pc_text_read(t->o.data, &bytes);
     if (!text)
         return pc_error_last()->status;
@@ -72,13 +93,14 @@ static pc_status make_corpus(pc__gpt_training *t, bool resumed)
     if (t->tokenizer)
         t->corpus = pc_corpus_new(t->tokenizer, text, bytes, (pc_corpus_options){.held_out = t->o.held_out});
     pc_text_free(text);
+    t->vocabulary = t->corpus ? pc_tokenizer_size(t->tokenizer) : 0;
     return t->corpus ? PC_OK : pc_error_last()->status;
 }
 
 static pc_status make_network(pc__gpt_training *t)
 {
     pc_gpt_options net = t->o.net;
-    net.vocabulary = pc_tokenizer_size(t->tokenizer);
+    net.vocabulary = t->vocabulary;
     pc_seed(t->o.seed);
     t->gpt = t->o.from ? pc_gpt_open(t->o.from, PC_DEVICE_CPU) : pc_gpt_new(net);
     if (!t->gpt)
@@ -179,7 +201,7 @@ static pc_status describe(pc__gpt_training *t)
     pc__text words = {0};
     pc__text_add(&words, "text     %lld tokens to learn from, %lld to test on; a vocabulary of %lld\n",
                  (long long)pc_corpus_size(t->corpus, PC_CORPUS_TRAINING),
-                 (long long)pc_corpus_size(t->corpus, PC_CORPUS_TESTING), (long long)pc_tokenizer_size(t->tokenizer));
+                 (long long)pc_corpus_size(t->corpus, PC_CORPUS_TESTING), (long long)t->vocabulary);
     pc__text_add(&words, "network  %d layers, %d heads, width %d, context %d: %.2f million parameters\n", net->layers,
                  net->heads, net->width, net->context, (double)pc_module_parameter_elements(t->gpt) / 1e6);
     pc__text_add(&words, "step     %d stretches, %d tokens, on %s", t->o.batch, t->o.batch * net->context,
@@ -205,7 +227,7 @@ static pc_status make_all(pc__gpt_training *t, bool resumed)
     write_settings(t);
     PC__TRY(describe(t));
     PC__TRY(pc__folder_make(t->o.out));
-    return resumed ? PC_OK : pc_tokenizer_save(t->tokenizer, t->o.out);
+    return resumed || !t->tokenizer ? PC_OK : pc_tokenizer_save(t->tokenizer, t->o.out);
 }
 
 pc_status pc__gpt_parts(pc__gpt_training *t)

@@ -1,6 +1,7 @@
-/* corpus.c: a text as tokens, and stretches of it. */
+/* corpus.c: a text as tokens, in memory or in files, and stretches of it. */
 #include "text/tokenizer.h"
 
+#include "io/tokens.h"
 #include "tensor/tensor.h"
 
 #include <paracord/no_grad.h>
@@ -9,9 +10,11 @@
 #include <math.h>
 
 struct pc_corpus {
-    int32_t *wide; /* one of the two */
+    int32_t *wide; /* in memory: one of the two */
     uint16_t *narrow;
-    int64_t count, training; /* tokens; those of the training part, which comes first */
+    pc__token_file file, testing; /* or in a file; the testing part may have one of its own */
+    int64_t vocabulary;           /* of files: what tokens are below */
+    int64_t count, training;      /* tokens; those of the training part, which comes first */
 };
 
 /* In half of the memory, where the numbers allow it. */
@@ -29,13 +32,31 @@ static pc_status keep(pc_corpus *c, pc__tokens *tokens, int64_t vocabulary)
     return c->narrow ? PC_OK : PC_ERR_MEMORY;
 }
 
+/* The share that is held out, or -1. */
+static double held_out(const pc_corpus_options *options, const char *who)
+{
+    const double share = options->held_out == 0 ? 0.1 : options->held_out < 0 ? 0 : options->held_out;
+    if (share < 1)
+        return share;
+    (void)pc__fail(PC_ERR_ARGUMENT, "%s: held_out is %g; it must be below 1", who, options->held_out);
+    return -1;
+}
+
+static int64_t all_but(int64_t count, double share)
+{
+    return count - (int64_t)llround((double)count * share);
+}
+
 pc_corpus *pc_corpus_new(const pc_tokenizer *tokenizer, const char *text, size_t bytes, pc_corpus_options options)
 {
     PC__NEED_OR(NULL, tokenizer);
     PC__NEED_OR(NULL, text);
-    const double share = options.held_out == 0 ? 0.1 : options.held_out < 0 ? 0 : options.held_out;
-    if (!(share < 1))
-        return pc__null(PC_ERR_ARGUMENT, "pc_corpus_new: held_out is %g; it must be below 1", options.held_out);
+    const double share = held_out(&options, "pc_corpus_new");
+    if (share < 0)
+        return NULL;
+    if (options.testing)
+        return pc__null(PC_ERR_ARGUMENT, "pc_corpus_new: testing is %s; a file of its own is for pc_corpus_open",
+                        options.testing);
     pc_corpus *c = pc__calloc(1, sizeof *c);
     pc__tokens tokens = {0};
     pc_status status = c ? pc__tokenizer_encode(tokenizer, (const uint8_t *)text, bytes, &tokens) : PC_ERR_MEMORY;
@@ -46,7 +67,29 @@ pc_corpus *pc_corpus_new(const pc_tokenizer *tokenizer, const char *text, size_t
         pc_corpus_free(c);
         return NULL;
     }
-    c->training = c->count - (int64_t)llround((double)c->count * share);
+    c->training = all_but(c->count, share);
+    return c;
+}
+
+pc_corpus *pc_corpus_open(const char *path, int64_t vocabulary, pc_corpus_options options)
+{
+    PC__NEED_OR(NULL, path);
+    const double share = held_out(&options, "pc_corpus_open");
+    if (share < 0)
+        return NULL;
+    if (vocabulary < 0)
+        return pc__null(PC_ERR_ARGUMENT, "pc_corpus_open: a vocabulary of %lld", (long long)vocabulary);
+    pc_corpus *c = pc__calloc(1, sizeof *c);
+    pc_status status = c ? pc__token_file_open(&c->file, path) : PC_ERR_MEMORY;
+    if (status == PC_OK && options.testing)
+        status = pc__token_file_open(&c->testing, options.testing);
+    if (status != PC_OK) {
+        pc_corpus_free(c);
+        return NULL;
+    }
+    c->vocabulary = vocabulary ? vocabulary : UINT16_MAX + 1;
+    c->training = options.testing ? c->file.count : all_but(c->file.count, share);
+    c->count = c->file.count + c->testing.count;
     return c;
 }
 
@@ -56,6 +99,8 @@ void pc_corpus_free(pc_corpus *corpus)
         return;
     pc__free(corpus->wide);
     pc__free(corpus->narrow);
+    pc__token_file_close(&corpus->file);
+    pc__token_file_close(&corpus->testing);
     pc__free(corpus);
 }
 
@@ -80,10 +125,15 @@ static pc_status check(const pc_corpus *c, pc_corpus_part part, const pc_tensor 
     return PC_OK;
 }
 
-static void fill_row(const pc_corpus *c, int64_t from, int64_t *to, int64_t n)
+static pc_status fill_row(const pc_corpus *c, int64_t from, int64_t *to, int64_t n)
 {
+    if (c->testing.path && from >= c->training)
+        return pc__token_file_read(&c->testing, from - c->training, n, c->vocabulary, to);
+    if (c->file.path)
+        return pc__token_file_read(&c->file, from, n, c->vocabulary, to);
     for (int64_t i = 0; i < n; i++)
         to[i] = c->wide ? c->wide[from + i] : c->narrow[from + i];
+    return PC_OK;
 }
 
 /* Rows begin at these tokens of the whole text; `room` has as many numbers as x. */
@@ -91,7 +141,7 @@ static pc_status fill(const pc_corpus *c, const int64_t *starts, int64_t *room, 
 {
     const int64_t length = to->shape[1];
     for (int64_t row = 0; row < to->shape[0]; row++)
-        fill_row(c, starts[row] + later, room + row * length, length);
+        PC__TRY(fill_row(c, starts[row] + later, room + row * length, length));
     pc_status status = PC_OK;
     PC_SCOPE {
         pc_tensor *host = pc_from_data(room, PC_SHAPE(to->shape[0], length), PC_I64, PC_DEVICE_CPU);

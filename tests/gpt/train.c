@@ -38,10 +38,11 @@ static int drop_folder(void **state)
 {
     (void)state;
     static const char *const runs[] = {"a/", "b/", "c/", ""};
-    static const char *const names[] = {
-        "config.json", "model.safetensors", "vocab.json", "merges.txt", "checkpoint", "text", "short", ""};
+    static const char *const names[] = {"config.json", "model.safetensors", "vocab.json",
+                                        "merges.txt",  "checkpoint",        "text",
+                                        "short",       "tokens.bin",        ""};
     for (int i = 0; i < 4; i++)
-        for (int k = 0; k < 8; k++) {
+        for (int k = 0; k < 9; k++) {
             char path[32];
             snprintf(path, sizeof path, "%s%s", runs[i], names[k]);
             (void)remove(in_folder(path));
@@ -205,6 +206,51 @@ static void from_another_network(void **state)
     pc_tokenizer_free(pairs);
 }
 
+/* The same tokens in a file: the same weights. */
+static void from_tokens(void **state)
+{
+    (void)state;
+    pc_gpt_train_callbacks callbacks;
+    pc_gpt_train_summary summary;
+    listener l = {.stop_at = -1};
+    size_t n;
+    char *text = pc_text_read(in_folder("text"), &n);
+    pc_tokenizer *letters = pc_tokenizer_open(in_folder("a"));
+    uint16_t *tokens = pc__alloc(n * sizeof *tokens);
+    int32_t *list = pc__alloc(n * sizeof *list);
+    PC_SCOPE {
+        assert_ok(pc_read(pc_tokenizer_encode(letters, text, n), list, n * sizeof *list));
+    }
+    for (size_t i = 0; i < n; i++)
+        tokens[i] = (uint16_t)list[i];
+    assert_ok(pc__file_write(in_folder("tokens.bin"), tokens, n * sizeof *tokens));
+    pc_gpt_train_options options = small("c", &callbacks, &l);
+    options.data = in_folder("tokens.bin");
+    options.tokens = in_folder("a");
+    assert_ok(pc_gpt_train(options, &summary));
+    assert_int_equal(l.tests, 3);
+    same_files(in_folder("a/model.safetensors"), in_folder("c/model.safetensors"));
+    options.resume = true; /* it is at its end */
+    assert_ok(pc_gpt_train(options, &summary));
+    options.resume = false;
+    callbacks.tested = NULL; /* without words there are no samples */
+    options.tokens = NULL;
+    options.steps = 2;
+    options.vocabulary = pc_tokenizer_size(letters);
+    options.test_data = in_folder("tokens.bin");
+    (void)remove(in_folder("c/vocab.json"));
+    assert_ok(pc_gpt_train(options, &summary));
+    assert_true(access(in_folder("c/vocab.json"), F_OK) != 0);
+    options.vocabulary = 5;
+    assert_fails(pc_gpt_train(options, &summary), PC_ERR_RANGE, "beyond the vocabulary of 5");
+    options.data = in_folder("text");
+    assert_fails(pc_gpt_train(options, &summary), PC_ERR_ARGUMENT, "which is for files of tokens");
+    pc__free(tokens);
+    pc__free(list);
+    pc_tokenizer_free(letters);
+    pc_text_free(text);
+}
+
 static void wrong_settings(void **state)
 {
     (void)state;
@@ -232,9 +278,8 @@ static void wrong_settings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(goes_on_to_the_same_bits),
-        cmocka_unit_test(the_folder_can_be_used),
-        cmocka_unit_test(from_another_network),
+        cmocka_unit_test(goes_on_to_the_same_bits), cmocka_unit_test(the_folder_can_be_used),
+        cmocka_unit_test(from_another_network),     cmocka_unit_test(from_tokens),
         cmocka_unit_test(wrong_settings),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);

@@ -154,6 +154,7 @@ static void make_files(void)
     (void)!pc_gpt_save(gpt(), "gpt");
     (void)!pc_tokenizer_save(pc_tokenizer_new_letters("letters", 7), "words");
     put("t.csv", "a,b\n1,2\n3,4\n");
+    put("t.bin", "sixteen tokens of 16 bits, ended");
     pc_train_options on_the_host = options();
     on_the_host.device = "cpu";
     pc_train_summary summary;
