@@ -1,6 +1,6 @@
 /* regression.c: numbers from numbers: a network learns the strength of concrete-like mixtures from tensors, with a rate
  * that warms up and falls along a cosine, clipped gradients, early stopping, and the best epoch's weights at the end.
- * regression.py beside it is the same in PyTorch. */
+ * peers/regression.py is the same in PyTorch. */
 #include <paracord.h>
 
 enum { SAMPLES = 2000, INPUTS = 8 };

@@ -27,6 +27,7 @@ house_test(readme ${house}/shown ${PROJECT_SOURCE_DIR} $<TARGET_FILE:paracord_cl
 house_test(setup ${house}/setup ${PROJECT_SOURCE_DIR} $<TARGET_FILE:paracord_cli>)
 house_test(buying ${house}/buying ${PROJECT_SOURCE_DIR})
 house_test(ops ${house}/ops ${PROJECT_SOURCE_DIR})
+house_test(twins ${house}/twins ${PROJECT_SOURCE_DIR})
 house_test(names ${house}/names ${PROJECT_SOURCE_DIR} $<TARGET_FILE:paracord_cli>)
 house_test(code ${house}/code ${PROJECT_SOURCE_DIR} $<TARGET_FILE:paracord> $<TARGET_FILE:paracord_cli> ${CMAKE_C_COMPILER})
 house_test(programs ${house}/programs ${PROJECT_SOURCE_DIR} $<TARGET_FILE:paracord_cli>)

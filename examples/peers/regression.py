@@ -1,4 +1,5 @@
-# regression.py: examples/regression.c in PyTorch.
+"""regression.py: numbers from numbers, with a schedule, clipped gradients and early stopping. The twin of
+../regression.c."""
 import copy
 import torch
 from torch import nn
