@@ -96,5 +96,8 @@ PC_API PC_MUST_USE pc_status pc_gpt_train(pc_gpt_train_options options, pc_gpt_t
 PC_API double pc_gpt_evaluate(pc_module *gpt, const pc_tokenizer *tokenizer, const char *text, size_t bytes,
                               int64_t *tokens);
 
+/* The same over a part of a corpus, such as a file of tokens (pc_corpus_open). */
+PC_API double pc_gpt_evaluate_corpus(pc_module *gpt, const pc_corpus *corpus, pc_corpus_part part, int64_t *tokens);
+
 PC_END
 #endif

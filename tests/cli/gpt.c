@@ -64,6 +64,13 @@ static void train_sample_eval(void **state)
     assert_non_null(strstr(output, "\"perplexity\": "));
     assert_int_equal(line("$P gpt eval $R/run - <$R/text --device cpu"), 0);
     assert_non_null(strstr(output, "Perplexity = "));
+    assert_int_equal(line("printf '\\1\\0\\2\\0\\3\\0\\4\\0' >$R/t.bin; "
+                          "$P gpt eval $R/run $R/t.bin --json --device cpu"),
+                     0);
+    assert_non_null(strstr(output, "{\"tokens\": 3, \"loss\": "));
+    assert_non_null(strstr(output, "\"bits_per_byte\": null}"));
+    assert_int_equal(line("printf '\\377\\377\\2\\0' >$R/t.bin; $P gpt eval $R/run $R/t.bin --device cpu 2>&1"), 1);
+    assert_non_null(strstr(output, "token number 0 is 65535, beyond the vocabulary of"));
 }
 
 static void wrong_words(void **state)

@@ -218,7 +218,7 @@ static pc_loader *loader(void)
 
 static pc_module *gpt(void)
 {
-    pc_module *module = pc_gpt(.layers = 1, .heads = 1, .width = 4, .context = 4, .vocabulary = 8);
+    pc_module *module = pc_gpt(.layers = 1, .heads = 1, .width = 4, .context = 4, .vocabulary = 16);
     return pc_module_to(module, test_device(), PC_F32) == PC_OK ? module : NULL;
 }
 
