@@ -74,18 +74,35 @@ static void call(const struct place *place, pc_dtype dtype, bool learns)
 
 /* --- which ops: by a timeline of one call --- */
 
+/* Sorted: in which order the arguments of a call are made is the compiler's choice. */
 typedef struct names {
-    char text[512];
+    char list[32][48];
+    int count;
 } names;
 
-static void add(names *list, const char *name, size_t n)
+static int by_name(const void *a, const void *b)
 {
-    char word[64];
-    snprintf(word, sizeof word, " %.*s ", (int)n, name);
-    if (!list->text[0])
-        strcpy(list->text, " ");
-    if (!strstr(list->text, word) && strlen(list->text) + n + 2 < sizeof list->text)
-        strcat(list->text, word + 1);
+    return strcmp(a, b);
+}
+
+static void add(names *n, const char *name, size_t length)
+{
+    char word[sizeof *n->list];
+    snprintf(word, sizeof word, "%.*s", (int)length, name);
+    for (int i = 0; i < n->count; i++)
+        if (strcmp(n->list[i], word) == 0)
+            return;
+    if (n->count < 32)
+        memcpy(n->list[n->count++], word, sizeof word);
+    qsort(n->list, (size_t)n->count, sizeof *n->list, by_name);
+}
+
+static size_t print_names(char *to, size_t room, const names *n)
+{
+    size_t length = (size_t)snprintf(to, room, " |");
+    for (int i = 0; i < n->count; i++)
+        length += (size_t)snprintf(to + length, room - length, " %s", n->list[i]);
+    return length;
 }
 
 static void read_ops(const char *path, names *forward, names *backward)
@@ -116,7 +133,7 @@ static void ops_of(const struct place *place, pc_dtype dtype, bool learns, names
     if (file < 0 || pc_trace_start(path) != PC_OK)
         return;
     call(place, dtype, learns);
-    if (!forward->text[0] && answer.view && answer.view[0])
+    if (!forward->count && answer.view && answer.view[0])
         add(forward, answer.view, strlen(answer.view));
     if (pc_trace_stop() == PC_OK)
         read_ops(path, forward, backward);
@@ -149,9 +166,10 @@ static void tell(const char *function, char *line, size_t room, bool with_ops)
     n += (size_t)snprintf(line + n, room - n, " | %s", gradient ? "yes" : "no");
     if (!with_ops || taken == PC_DTYPE_COUNT)
         return;
-    names forward = {{0}}, backward = {{0}};
+    names forward = {.count = 0}, backward = {.count = 0};
     ops_of(place, taken, gradient, &forward, &backward);
-    snprintf(line + n, room - n, " |%s|%s", forward.text, backward.text);
+    n += print_names(line + n, room - n, &forward);
+    print_names(line + n, room - n, &backward);
 }
 
 static int print(int count, char **functions)
@@ -185,7 +203,7 @@ static int compare(void)
     if (file)
         fclose(file);
     if (other)
-        fprintf(stderr, "tests/house/ops writes golden/dtypes.txt and docs/ops.md anew\n");
+        fprintf(stderr, "tools/ops --write with this program writes golden/dtypes.txt and docs/ops.md anew\n");
     printf("%d functions, of which %d are otherwise\n", lines, other);
     return lines < 150 || other;
 }
