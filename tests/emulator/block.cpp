@@ -15,93 +15,145 @@ namespace emulator
 {
 
 const char *kernel_name = "a kernel";
+int current_thread;
+slot slots[MOST_THREADS];
 
 namespace
 {
 
-enum state { READY, AT_BLOCK, AT_WARP, DONE };
-
 struct thread {
-    fiber context;
-    state now = DONE;
+    fiber *stack; // NULL: it has not begun, or has ended
     uint3 index;
-    unsigned mask; // whom it waits for at AT_WARP, and for what
+    unsigned mask; // whom it waits for in its warp, and for what
     together work;
 };
 
 struct warp {
-    unsigned arrived, alive;
-    slot slots[LANES];
+    unsigned ready, alive, at_warp, at_block; // its lanes by what they do: they may go on, are not at their end, wait
+    unsigned mask;                            // of the first that waits now
+    together work;                            // and for what
+    bool as_one;                              // those that wait have the same mask and work
 };
 
 struct {
     std::vector<thread> threads{MOST_THREADS};
     std::vector<warp> warps{MOST_THREADS / LANES};
     int count, alive, waiting; // threads; those not at their end; of these those at the block's barrier
-    int current;
-    bool any[2]; // of this and of the next meet_block_any
+    bool any[2];               // of this and of the next meet_block_any
     int turn;
     fiber scheduler;
     const std::function<void()> *body;
+    turns *order;
+    const int *lanes; // of the warp whose turn it is: in what order they go on
+    int place;        // the next of them
 } block;
 
 void release_block()
 {
     if (!block.alive || block.waiting != block.alive)
         return;
-    for (int i = 0; i < block.count; i++)
-        if (block.threads[i].now == AT_BLOCK)
-            block.threads[i].now = READY;
+    for (int i = 0; i < (block.count + LANES - 1) / LANES; i++) {
+        block.warps[i].ready |= block.warps[i].at_block;
+        block.warps[i].at_block = 0;
+    }
     block.waiting = 0;
     block.turn ^= 1;
     block.any[block.turn] = false;
+}
+
+void check_as_one(int number, unsigned mask, unsigned lanes)
+{
+    const thread *lane = &block.threads[number * LANES];
+    int first = __builtin_ctz(lanes);
+    for (int i = 0; i < LANES; i++)
+        if (lanes >> i & 1 && (lane[i].mask != mask || lane[i].work != lane[first].work))
+            fail("lanes %d and %d of warp %d meet for different things (masks %08x and %08x)", first, i, number,
+                 lane[first].mask, lane[i].mask);
 }
 
 /* When all lanes of `mask` that are alive have come. */
 void release_warp(int number, unsigned mask)
 {
     warp &w = block.warps[number];
-    thread *lane = &block.threads[number * LANES];
     unsigned lanes = mask & w.alive;
-    if ((w.arrived & lanes) != lanes || !lanes)
+    if ((w.at_warp & lanes) != lanes || !lanes)
         return;
-    int first = __builtin_ctz(lanes);
-    for (int i = 0; i < LANES; i++)
-        if (lanes >> i & 1 && (lane[i].mask != mask || lane[i].work != lane[first].work))
-            fail("lanes %d and %d of warp %d meet for different things (masks %08x and %08x)", first, i, number,
-                 lane[first].mask, lane[i].mask);
-    if (lane[first].work)
-        lane[first].work(w.slots, lanes);
-    for (int i = 0; i < LANES; i++)
-        if (lanes >> i & 1)
-            lane[i].now = READY;
-    w.arrived &= ~lanes;
-}
-
-void wait(thread &self)
-{
-    if (self.now != READY)
-        switch_fiber(self.context, block.scheduler);
+    if (!w.as_one)
+        check_as_one(number, mask, lanes);
+    if (together work = block.threads[number * LANES + __builtin_ctz(lanes)].work)
+        work(&slots[number * LANES], lanes);
+    w.ready |= lanes;
+    w.at_warp &= ~lanes;
 }
 
 /* Whoever has ended is waited for no longer. */
 void end_thread()
 {
-    int self = block.current, number = self / LANES;
+    int self = current_thread, number = self / LANES;
     warp &w = block.warps[number];
-    block.threads[self].now = DONE;
+    block.threads[self].stack = nullptr;
     block.alive--;
     w.alive &= ~(1u << self % LANES);
-    for (int i = 0; i < LANES; i++)
-        if (w.arrived >> i & 1)
+    w.ready &= ~(1u << self % LANES);
+    for (int i = 0; w.at_warp && i < LANES; i++)
+        if (w.at_warp >> i & 1)
             release_warp(number, block.threads[number * LANES + i].mask);
-    release_block();
+    if (block.waiting)
+        release_block();
 }
 
+/* The next thread of the warp becomes the current one, unless all of them wait. */
+thread *next_thread(int number)
+{
+    const warp &w = block.warps[number];
+    while (w.ready) {
+        for (; block.place < LANES; block.place++) {
+            int lane = block.lanes[block.place];
+            if (!(w.ready >> lane & 1))
+                continue;
+            current_thread = number * LANES + lane;
+            thread &t = block.threads[current_thread];
+            threadIdx = t.index;
+            return &t;
+        }
+        block.lanes = block.order->next_lanes().data();
+        block.place = 0;
+    }
+    return nullptr;
+}
+
+/* A thread that begins takes the stack that was in use last: one that waits for nobody leaves it to the next. */
 void enter()
 {
-    (*block.body)();
-    leave_block();
+    fiber *own = block.threads[current_thread].stack;
+    for (;;) {
+        (*block.body)();
+        end_thread();
+        thread *next = next_thread(current_thread / LANES);
+        if (next && !next->stack) {
+            next->stack = own;
+            continue;
+        }
+        give_fiber(own);
+        switch_fiber(*own, next ? *next->stack : block.scheduler);
+    }
+}
+
+void go_on(fiber &from, thread *next)
+{
+    if (next && !next->stack)
+        next->stack = take_fiber(enter);
+    switch_fiber(from, next ? *next->stack : block.scheduler);
+}
+
+/* The next one of the warp goes on, until this one may. */
+void wait()
+{
+    int number = current_thread / LANES;
+    if (block.warps[number].ready >> current_thread % LANES & 1)
+        return;
+    fiber *own = block.threads[current_thread].stack;
+    go_on(*own, next_thread(number));
 }
 
 void begin_block(int count)
@@ -109,19 +161,10 @@ void begin_block(int count)
     block.count = block.alive = count;
     block.waiting = 0;
     block.any[0] = block.any[1] = false;
-    forget_copies(count);
-    for (int i = count; i % LANES; i++) // lanes that the last warp lacks
-        block.threads[i].now = DONE;
-    for (int i = 0; i < count; i++) {
-        thread &t = block.threads[i];
-        unsigned place = static_cast<unsigned>(i);
-        t.now = READY;
-        t.index = {place % blockDim.x, place / blockDim.x % blockDim.y, place / blockDim.x / blockDim.y};
-        start_fiber(t.context, enter, i % LANES);
-        warp &w = block.warps[i / LANES];
-        if (i % LANES == 0)
-            w.arrived = w.alive = 0;
-        w.alive |= 1u << i % LANES;
+    forget_copies();
+    for (int i = 0; i < count; i += LANES) {
+        unsigned lanes = count - i < LANES ? (1u << (count - i)) - 1 : ALL_LANES;
+        block.warps[i / LANES] = {lanes, lanes, 0, 0, 0, nullptr, true};
     }
 }
 
@@ -129,8 +172,8 @@ void begin_block(int count)
 {
     int at_warp = 0;
     for (int i = 0; i < block.count; i++)
-        if (block.threads[i].now == AT_WARP) {
-            block.current = i;
+        if (block.warps[i / LANES].at_warp >> i % LANES & 1) {
+            current_thread = i;
             at_warp++;
         }
     fail("the block is stuck: of %d threads %d are at __syncthreads, %d wait for lanes of their warp, %d have ended",
@@ -138,30 +181,22 @@ void begin_block(int count)
 }
 
 /* A warp goes on until the block must be waited for, which keeps its stacks in the cache. */
-bool run_warp(int number, turns &order)
+bool run_warp(int number)
 {
-    bool moved = false;
-    for (bool again = true; again;) {
-        again = false;
-        for (int lane : order.next_lanes()) {
-            thread &t = block.threads[number * LANES + lane];
-            if (t.now != READY)
-                continue;
-            moved = again = true;
-            block.current = number * LANES + lane;
-            threadIdx = t.index;
-            switch_fiber(block.scheduler, t.context);
-        }
-    }
-    return moved;
+    if (!block.warps[number].ready)
+        return false;
+    block.lanes = block.order->next_lanes().data();
+    block.place = 0;
+    go_on(block.scheduler, next_thread(number));
+    return true;
 }
 
-void run_block(turns &order)
+void run_block()
 {
     while (block.alive > 0) {
         bool moved = false;
-        for (int warp : order.next_warps())
-            if (run_warp(warp, order))
+        for (int warp : block.order->next_warps())
+            if (run_warp(warp))
                 moved = true;
         if (!moved)
             stuck();
@@ -170,42 +205,43 @@ void run_block(turns &order)
 
 } // namespace
 
-int thread_in_block()
-{
-    return block.current;
-}
-
-slot &own_slot()
-{
-    return block.warps[block.current / LANES].slots[block.current % LANES];
-}
-
 void meet_warp(unsigned mask, together work)
 {
-    thread &self = block.threads[block.current];
-    if (!(mask >> block.current % LANES & 1))
-        fail("lane %d is not in its own mask %08x", block.current % LANES, mask);
+    int lane = current_thread % LANES;
+    thread &self = block.threads[current_thread];
+    warp &w = block.warps[current_thread / LANES];
+    if (!(mask >> lane & 1))
+        fail("lane %d is not in its own mask %08x", lane, mask);
     self.mask = mask;
     self.work = work;
-    self.now = AT_WARP;
-    block.warps[block.current / LANES].arrived |= 1u << block.current % LANES;
-    release_warp(block.current / LANES, mask);
-    wait(self);
+    if (!w.at_warp) {
+        w.mask = mask;
+        w.work = work;
+        w.as_one = true;
+    }
+    w.as_one &= w.mask == mask && w.work == work;
+    w.at_warp |= 1u << lane;
+    w.ready &= ~(1u << lane);
+    release_warp(current_thread / LANES, mask);
+    wait();
 }
 
 void meet_block()
 {
-    thread &self = block.threads[block.current];
-    self.now = AT_BLOCK;
+    warp &w = block.warps[current_thread / LANES];
+    w.at_block |= 1u << current_thread % LANES;
+    w.ready &= ~(1u << current_thread % LANES);
     block.waiting++;
     release_block();
-    wait(self);
+    wait();
 }
 
 void leave_block()
 {
+    fiber *own = block.threads[current_thread].stack, left;
     end_thread();
-    switch_fiber(block.threads[block.current].context, block.scheduler);
+    drop_fiber(own);
+    go_on(left, next_thread(current_thread / LANES));
     __builtin_unreachable();
 }
 
@@ -223,8 +259,11 @@ void run_grid(dim3 grid, dim3 threads, size_t shared, const std::function<void()
     std::lock_guard<std::mutex> hold(one_launch);
     int count = static_cast<int>(threads.x * threads.y * threads.z);
     turns order((count + LANES - 1) / LANES);
+    block.order = &order;
     gridDim = grid;
     blockDim = threads;
+    for (unsigned i = 0; i < static_cast<unsigned>(count); i++)
+        block.threads[i].index = {i % threads.x, i / threads.x % threads.y, i / threads.x / threads.y};
     block.body = &body;
     watch_for_traps();
     unsigned long blocks = 1ul * grid.x * grid.y * grid.z;
@@ -234,7 +273,7 @@ void run_grid(dim3 grid, dim3 threads, size_t shared, const std::function<void()
                     static_cast<unsigned>(place / grid.x / grid.y)};
         open_shared(shared);
         begin_block(count);
-        run_block(order);
+        run_block();
         close_shared();
     }
     stop_watching();

@@ -26,8 +26,17 @@ struct slot {
 /* Something that lanes do together, as a shuffle: done once, when the last of them has come. */
 using together = void (*)(slot *slots, unsigned lanes);
 
-int thread_in_block();
-slot &own_slot();
+extern int current_thread;
+extern slot slots[MOST_THREADS];
+
+inline int thread_in_block()
+{
+    return current_thread;
+}
+inline slot &own_slot()
+{
+    return slots[current_thread];
+}
 void meet_warp(unsigned mask, together work);
 void meet_block();
 bool meet_block_any(bool mine);
@@ -37,7 +46,7 @@ char *shared_at(unsigned address, int bytes, const char *what);
 unsigned shared_address(const void *place);
 
 /* Copies that a thread has under way: they arrive when it waits for them, and not before. */
-void forget_copies(int threads);
+void forget_copies();
 
 /* The thread goes no further. */
 [[noreturn]] void leave_block();

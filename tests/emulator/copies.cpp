@@ -3,6 +3,7 @@
 #include "device.h"
 #include "ptx.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -24,6 +25,13 @@ struct queue {
 };
 
 std::vector<queue> queues(MOST_THREADS);
+int in_use; // the queues before this one may have something
+
+queue &own_queue()
+{
+    in_use = std::max(in_use, thread_in_block() + 1);
+    return queues[thread_in_block()];
+}
 
 void add(unsigned to, const void *from, int bytes, int there)
 {
@@ -33,17 +41,18 @@ void add(unsigned to, const void *from, int bytes, int there)
         fail("cp.async of %d bytes from memory that is not aligned", bytes);
     if (there < bytes && !is_allocated(from, static_cast<size_t>(bytes))) // a GPU may read them all even so
         fail("cp.async of %d of %d bytes that are not all memory", there, bytes);
-    queues[thread_in_block()].copies.push_back({shared_at(to, bytes, "cp.async"), from, bytes, there});
+    own_queue().copies.push_back({shared_at(to, bytes, "cp.async"), from, bytes, there});
 }
 
 } // namespace
 
-void forget_copies(int threads)
+void forget_copies()
 {
-    for (int i = 0; i < threads; i++) {
+    for (int i = 0; i < in_use; i++) {
         queues[i].copies.clear();
         queues[i].groups.clear();
     }
+    in_use = 0;
 }
 
 namespace ptx
@@ -64,13 +73,13 @@ void cp_async_cg_shared_global(unsigned to, const void *from, int bytes, int the
 
 void cp_async_commit_group()
 {
-    queue &own = queues[thread_in_block()];
+    queue &own = own_queue();
     own.groups.push_back(own.copies.size());
 }
 
 void cp_async_wait_group(int later)
 {
-    queue &own = queues[thread_in_block()];
+    queue &own = own_queue();
     if (own.groups.size() <= static_cast<size_t>(later))
         return;
     size_t arriving = own.groups.size() - later, count = own.groups[arriving - 1];

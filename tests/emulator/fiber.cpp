@@ -1,64 +1,63 @@
-/* fiber.cpp: stacks, and the switch between them: x86-64, System V. The library's own switch (swapcontext) asks the
- * kernel for the signal mask each time, a hundred times the cost. */
+/* fiber.cpp: stacks, those in use and those that are free. */
 #include "fiber.h"
 
 #include "block.h"
 #include "trap.h"
 
 #include <sys/mman.h>
+#include <vector>
 
 namespace emulator
 {
 
 constexpr size_t STACK = 96 << 10;
 
-extern "C" void pc_emulator_switch(void **from, void *to);
-asm(R"(
-    .text
-    .globl pc_emulator_switch
-    .hidden pc_emulator_switch
-    .type pc_emulator_switch, @function
-pc_emulator_switch:
-    pushq %rbp
-    pushq %rbx
-    pushq %r12
-    pushq %r13
-    pushq %r14
-    pushq %r15
-    movq %rsp, (%rdi)
-    movq %rsi, %rsp
-    popq %r15
-    popq %r14
-    popq %r13
-    popq %r12
-    popq %rbx
-    popq %rbp
-    ret
-    .size pc_emulator_switch, . - pc_emulator_switch
-)");
-
-constexpr int SAVED = 6; // registers that the switch keeps
-
-void start_fiber(fiber &f, void (*entry)(), int colour)
+namespace
 {
-    if (!f.stack) {
-        void *room =
-            mmap(nullptr, PAGE + STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (room == MAP_FAILED || mprotect(room, PAGE, PROT_NONE))
-            fail("no memory for the stack of a thread");
-        f.stack = static_cast<char *>(room) + PAGE;
-    }
-    void **top = reinterpret_cast<void **>(f.stack + STACK - 128 * colour);
-    *--top = nullptr; // where entry would return to: the stack is aligned as after a call
-    *--top = reinterpret_cast<void *>(entry);
-    for (int i = 0; i < SAVED; i++)
-        *--top = nullptr;
-    f.at = top;
+
+constexpr int UNUSED = 128 / sizeof(void *); // what a function may use below its stack pointer
+
+std::vector<fiber *> free_fibers;
+
+char *new_stack()
+{
+    static size_t made;
+    void *room =
+        mmap(nullptr, PAGE + STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED || mprotect(room, PAGE, PROT_NONE))
+        fail("no memory for the stack of a thread");
+    // Those that go on in turn begin at different lines of the cache.
+    return static_cast<char *>(room) + PAGE + STACK - 128 * (made++ % LANES);
 }
 
-void switch_fiber(fiber &from, fiber &to)
+} // namespace
+
+fiber *take_fiber(void (*entry)())
 {
-    pc_emulator_switch(&from.at, to.at);
+    if (free_fibers.empty())
+        free_fibers.push_back(new fiber{nullptr, new_stack()});
+    fiber *f = free_fibers.back();
+    free_fibers.pop_back();
+    if (f->at)
+        return f;
+    void **top = reinterpret_cast<void **>(f->top);
+    *--top = nullptr; // where entry would return to: the stack is aligned as after a call
+    top -= UNUSED;
+    *--top = nullptr; // %rbp
+    *--top = reinterpret_cast<void *>(entry);
+    f->at = top;
+    return f;
+}
+
+void give_fiber(fiber *f)
+{
+    free_fibers.push_back(f);
+}
+
+void drop_fiber(fiber *f)
+{
+    f->at = nullptr;
+    give_fiber(f);
 }
 
 } // namespace emulator

@@ -62,10 +62,8 @@ char *dynamic_shared = room;
 
 bool untouched(const char *from, const char *to)
 {
-    for (; from < to; from++)
-        if (static_cast<unsigned char>(*from) != NOTHING)
-            return false;
-    return true;
+    return from >= to || (static_cast<unsigned char>(*from) == NOTHING &&
+                          !memcmp(from, from + 1, static_cast<size_t>(to - from) - 1));
 }
 
 void fail(const char *format, ...)
