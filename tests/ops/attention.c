@@ -222,9 +222,14 @@ static void few_queries(void **state)
                 const shape z = {2, 2, l, 530, 20 + 12 * (l % 2), 32};
                 pc_tensor *drawn = pc_rand(PC_SHAPE(2, l, 530), PC_F32, test_device());
                 pc_tensor *allowed = pc_lt(drawn, pc_scalar(0.4, PC_F32, test_device()));
-                check("few queries", &z, dtypes[d], d % 2, (pc_fn_attention_options){.causal = l == 3});
-                check("few, bool mask", &z, dtypes[d], true, (pc_fn_attention_options){.mask = allowed});
-                check("few, added mask", &z, dtypes[d], true, (pc_fn_attention_options){.mask = drawn, .causal = true});
+                const int only = emulated() ? (l + d) % 3 : -1;
+                if (only <= 0)
+                    check("few queries", &z, dtypes[d], d % 2, (pc_fn_attention_options){.causal = l == 3});
+                if (only < 0 || only == 1)
+                    check("few, bool mask", &z, dtypes[d], true, (pc_fn_attention_options){.mask = allowed});
+                if (only < 0 || only == 2)
+                    check("few, added mask", &z, dtypes[d], true,
+                          (pc_fn_attention_options){.mask = drawn, .causal = true});
             }
     assert_no_leak();
 }

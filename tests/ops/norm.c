@@ -236,6 +236,12 @@ static void check_channels(const shape *s, const way *w)
     }
 }
 
+/* The emulated GPU takes each dtype and each other choice once a shape, in other pairs from shape to shape. */
+static bool passed_over(int i, int kind)
+{
+    return emulated() && (i + kind + kind / 4) % 4 != 0;
+}
+
 static void any_channels(void **state)
 {
     (void)state;
@@ -247,6 +253,8 @@ static void any_channels(void **state)
         {120, 600, 1, 0}, {500, 135, 1, 0}, {530, 130, 1, 0}, {16, 11, 48, 0}};
     for (int i = 0; i < PC__COUNT(shapes); i++)
         for (int k = 0; k < 16; k++) {
+            if (passed_over(i, k))
+                continue;
             static const pc_dtype dtypes[4] = {PC_F32, PC_BF16, PC_F64, PC_F16};
             way w = {.dtype = dtypes[k & 3], .last = k & 4, .skip = k & 8 ? 1 : 0};
             w.parameters = w.dtype == PC_F16 || (w.dtype == PC_BF16 && k & 8) ? PC_F32 : w.dtype;
@@ -324,6 +332,8 @@ static void any_rows(void **state)
                                   1000, 1001, 1024, 2048, 2056, 4096, 5003, 8192, 9001, 16384, 20000};
     for (int i = 0; i < PC__COUNT(lengths); i++)
         for (int k = 0; k < 16; k++) {
+            if (passed_over(i, k))
+                continue;
             static const pc_dtype dtypes[4] = {PC_F32, PC_BF16, PC_F64, PC_F16};
             way w = {.dtype = dtypes[k & 3], .skip = k & 4 ? 1 : 0};
             w.parameters = w.dtype == PC_F16 || (w.dtype == PC_BF16 && k & 4) ? PC_F32 : w.dtype;
