@@ -45,6 +45,17 @@ static inline bool emulated(void)
     return test_device().type == PC_CUDA && folder && strstr(folder, "emulator");
 }
 
+/* Where lists of shapes times dtypes take too long: the emulated GPU, and the thread sanitizer, which looks at how
+ * kernels share their work, whatever the numbers. */
+static inline bool sampled(void)
+{
+#ifdef __SANITIZE_THREAD__
+    return true;
+#else
+    return emulated();
+#endif
+}
+
 /* The module, moved there. */
 static inline pc_module *on_device(pc_module *module)
 {

@@ -225,7 +225,7 @@ static void records_outlive_scopes(void **state)
 static void long_chains(void **state)
 {
     (void)state;
-    const int length = emulated() ? 10000 : 100000; /* launches take their time */
+    const int length = sampled() ? 10000 : 100000; /* launches take their time */
     for (int walked = 0; walked < 2; walked++) {
         pc_tensor *w = leaf(1, PC_SHAPE_SCALAR), *y = pc_tensor_retain(w);
         for (int i = 0; i < length; i++) {

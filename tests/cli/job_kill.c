@@ -103,7 +103,7 @@ static void while_the_results_are_written(void **state)
     job j = {.arch = "article", .epochs = "2", .size = "32"};
     leave_alone(&j, "short");
     int kills = 0;
-    for (int i = 0; i < (SANITIZED ? 10 : 50); i++) {
+    for (int i = 0; i < (SANITIZED ? 10 : 25); i++) {
         pid_t child = begin(&j, &j.killed, i);
         sleep_for((0.4 + 0.6 * chance()) * j.seconds);
         kill(child, SIGKILL);

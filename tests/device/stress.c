@@ -308,7 +308,7 @@ static int start(void **state)
 static void one_thread(void **state)
 {
     (void)state;
-    int64_t ops = number_of_ops(100000), before = pc_sim_operations(sim(0));
+    int64_t ops = number_of_ops(40000), before = pc_sim_operations(sim(0));
     uint64_t want = on_one_stream(1, ops, PC_DEVICE_CPU);
     program *p = new_program(1, ops, true, PC_DEVICE_CPU);
     (void)run(p);
@@ -392,7 +392,7 @@ static int start_larger(void **state)
 static void eight_threads(void **state)
 {
     (void)state;
-    side_by_side(false, number_of_ops(100000));
+    side_by_side(false, number_of_ops(40000));
 }
 
 static void eight_threads_on_the_same_streams(void **state)

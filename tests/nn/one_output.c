@@ -247,7 +247,7 @@ static void assert_same(job j)
 
 static void any_way(pc_dtype dtype)
 {
-    for (int i = emulated() ? (int)dtype % 2 : 0; i < WAYS; i += emulated() ? 2 : 1) /* by turns: others have as many */
+    for (int i = sampled() ? (int)dtype % 2 : 0; i < WAYS; i += sampled() ? 2 : 1) /* by turns: others have as many */
         assert_same((job){.way = (way)i, .dtype = dtype, .adam = i % 2, .rows = ROWS, .inputs = INPUTS});
 }
 

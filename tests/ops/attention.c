@@ -160,7 +160,7 @@ static void lengths_and_sizes(void **state)
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < 4; j++)
             for (int k = 0; k < 8; k++, at++) {
-                if (emulated() && (at % 5 || lengths[i] * lengths[j] > 10000))
+                if (sampled() && (at % 5 || lengths[i] * lengths[j] > 10000))
                     continue;
                 const shape z = {1, 2, lengths[i], lengths[j], sizes[k], sizes[at % 8]};
                 const pc_fn_attention_options o = {.causal = at % 3 == 0};
@@ -183,7 +183,7 @@ static void heads_of_one_tensor(void **state)
 
 static void long_rows(void **state)
 {
-    const shape z = {1, 1, 300, emulated() ? 300 : 1100, 24, 40};
+    const shape z = {1, 1, 300, sampled() ? 300 : 1100, 24, 40};
     (void)state;
     for (int d = 0; d < DTYPES; d++)
         check("long", &z, dtypes[d], d % 2, (pc_fn_attention_options){.causal = d < 2});
@@ -222,7 +222,7 @@ static void few_queries(void **state)
                 const shape z = {2, 2, l, 530, 20 + 12 * (l % 2), 32};
                 pc_tensor *drawn = pc_rand(PC_SHAPE(2, l, 530), PC_F32, test_device());
                 pc_tensor *allowed = pc_lt(drawn, pc_scalar(0.4, PC_F32, test_device()));
-                const int only = emulated() ? (l + d) % 3 : -1;
+                const int only = sampled() ? (l + d) % 3 : -1;
                 if (only <= 0)
                     check("few queries", &z, dtypes[d], d % 2, (pc_fn_attention_options){.causal = l == 3});
                 if (only < 0 || only == 1)

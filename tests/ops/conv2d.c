@@ -199,7 +199,7 @@ static void as_in_double(void **state)
     } kinds[] = {{PC_F32, 2e-6}, {PC_F16, 2e-3}, {PC_BF16, 1.5e-2}};
     (void)state;
     for (int i = 0; i < (int)(sizeof list / sizeof *list); i++)
-        for (int order = emulated() ? i % 3 : 0; order < 6; order += emulated() ? 3 : 1) /* both layouts, two dtypes */
+        for (int order = sampled() ? i % 3 : 0; order < 6; order += sampled() ? 3 : 1) /* both layouts, two dtypes */
             PC_SCOPE {
                 const pc_dtype dtype = kinds[order / 2].dtype;
                 const sizes *z = &list[i];
@@ -238,7 +238,7 @@ static void by_tiles(void **state)
     (void)state;
     const pc_choice before = pc_choice_set(PC_CHOICE_OWN);
     for (int i = 0; i < (int)(sizeof list / sizeof *list); i++)
-        for (int last = emulated() ? i % 2 : 0; last < 2; last += emulated() ? 2 : 1)
+        for (int last = sampled() ? i % 2 : 0; last < 2; last += sampled() ? 2 : 1)
             PC_SCOPE {
                 const sizes *z = &list[i];
                 pc_seed(50 + (uint64_t)i);
@@ -327,7 +327,7 @@ static void few_channels(void **state)
         double apart;
     } kinds[] = {{PC_F32, 3e-6}, {PC_F16, 3e-3}, {PC_BF16, 2e-2}};
     (void)state;
-    for (int i = 0; i < (emulated() ? 45 : 90); i++)
+    for (int i = 0; i < (sampled() ? 45 : 90); i++)
         PC_SCOPE {
             pc_fn_conv2d_options spec;
             const sizes z = drawn_sizes(&spec);
@@ -393,7 +393,7 @@ static void by_each_choice(void **state)
                  {PC_BF16, PC_BF16, PC_PRECISION_F32, 1.5e-2}};
     (void)state;
     for (int i = 0; i < (int)(sizeof list / sizeof *list); i++)
-        for (int kind = emulated() ? i % 2 : 0; kind < (int)(sizeof kinds / sizeof *kinds); kind += emulated() ? 2 : 1)
+        for (int kind = sampled() ? i % 2 : 0; kind < (int)(sizeof kinds / sizeof *kinds); kind += sampled() ? 2 : 1)
             PC_SCOPE {
                 const sizes *z = &list[i];
                 pc_seed(11 + (uint64_t)i);

@@ -62,7 +62,7 @@ static void as_in_double(void **state)
     };
     (void)state;
     for (int i = 0; i < (int)(sizeof list / sizeof *list); i++)
-        for (int kind = emulated() ? i % 2 : 0; kind < 4; kind += emulated() ? 2 : 1)
+        for (int kind = sampled() ? i % 2 : 0; kind < 4; kind += sampled() ? 2 : 1)
             PC_SCOPE {
                 const layer *l = &list[i];
                 const pc_dtype dtype = kind < 2 ? PC_F16 : PC_BF16;

@@ -53,7 +53,7 @@ static void in_parts(void **state)
     } kinds[] = {{PC_F32, 4e-6}, {PC_BF16, 3e-2}};
     (void)state;
     for (int i = 0; i < (int)(sizeof layers / sizeof *layers); i++)
-        for (int kind = emulated() ? i % 2 : 0; kind < 4; kind += emulated() ? 2 : 1)
+        for (int kind = sampled() ? i % 2 : 0; kind < 4; kind += sampled() ? 2 : 1)
             PC_SCOPE {
                 const layer *l = &layers[i];
                 const pc_dtype dtype = kinds[kind / 2].dtype;

@@ -48,7 +48,7 @@ static void have_the_bits_of_calls(void **state)
 {
     (void)state;
     pc_seed(5);
-    for (int i = 0; i < 4 * (int)(sizeof shapes / sizeof *shapes); i += emulated() ? 3 : 1)
+    for (int i = 0; i < 4 * (int)(sizeof shapes / sizeof *shapes); i += sampled() ? 3 : 1)
         PC_SCOPE {
             const shape *s = &shapes[i / 4];
             const pc_dtype dtype = i % 2 ? PC_F16 : PC_BF16;
