@@ -3,7 +3,7 @@
 
 #define MARK (-1)
 
-enum { MEMO_MAX = 1 << 24, VALUES_MAX = 1 << 26 };
+enum { VALUES_MAX = 1 << 26 };
 
 typedef struct reader {
     const char *path;
@@ -176,11 +176,12 @@ static pc_status reduce(reader *r)
         r, (pc__pickled){PC__PICKLED_CALL, .whole = function, .first = in.first, .last = in.last, .count = in.count});
 }
 
+/* Places are taken in their order, so that none is beyond the opcodes that were read. */
 static pc_status put(reader *r, int size)
 {
     int64_t i = 0;
     PC__TRY(take(r, size, &i));
-    if (i < 0 || i > MEMO_MAX || !r->depth || r->stack[r->depth - 1] == MARK)
+    if (i < 0 || i > (int64_t)r->at || !r->depth || r->stack[r->depth - 1] == MARK)
         return damaged(r);
     while (r->memo_count <= i) {
         PC__TRY(pc__grow((void **)&r->memo, &r->memo_room, r->memo_count, sizeof *r->memo));

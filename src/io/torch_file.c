@@ -29,19 +29,24 @@ static pc_status index_archive(pc_weights *w, int64_t size, pc__torch_storages *
     return status;
 }
 
-/* Bytes of an element of the storage of that key; 0: no tensor has it. */
-static int bytes_of(const pc__pickle *state, const char *wanted)
+/* The storages that tensors have; of each, as its bytes, those of an element. */
+static pc_status list_kept(const pc__pickle *state, pc__torch_storages *kept)
 {
     const pc__weight_type *type;
-    char key[32];
     int64_t count;
-    for (int i = 0; i < state->value_count; i++)
-        if (pc__torch_storage_of(state, &state->values[i], &type, key, &count) && strcmp(key, wanted) == 0)
-            return type->bytes;
-    return 0;
+    char key[32] = "";
+    for (int i = 0; i < state->value_count; i++) {
+        if (!pc__torch_storage_of(state, &state->values[i], &type, key, &count))
+            continue;
+        PC__TRY(pc__grow((void **)&kept->list, &kept->room, kept->count, sizeof *kept->list));
+        kept->list[kept->count] = (pc__torch_storage){.bytes = type->bytes};
+        memcpy(kept->list[kept->count++].key, key, sizeof key);
+    }
+    pc__torch_sort(kept);
+    return PC_OK;
 }
 
-static pc_status take_storage(const pc_weights *w, const pc__pickle *state, const pc__pickled *key, int64_t size,
+static pc_status take_storage(const pc_weights *w, const pc__torch_storages *kept, const pc__pickled *key, int64_t size,
                               int64_t *at, pc__torch_storages *storages)
 {
     int64_t count = 0;
@@ -50,7 +55,8 @@ static pc_status take_storage(const pc_weights *w, const pc__pickle *state, cons
         return pc__fail(PC_ERR_FORMAT, "%s is damaged or truncated: its storages are not all in it", w->path);
     memcpy(own.key, key->text, key->length);
     PC__TRY(pc__weights_bytes(w, *at, &count, sizeof count));
-    const int each = bytes_of(state, own.key);
+    const pc__torch_storage *found = pc__torch_find(kept, own.key);
+    const int64_t each = found ? found->bytes : 0;
     if (!each || count < 0 || count > (size - own.begin) / each)
         return pc__fail(PC_ERR_FORMAT, "%s is damaged or truncated: its storages are not all in it", w->path);
     own.bytes = count * each;
@@ -64,11 +70,14 @@ static pc_status take_storages(const pc_weights *w, const pc__pickle *state, con
                                int64_t at, pc__torch_storages *storages)
 {
     const pc__pickled *list = &keys->values[keys->root];
+    pc__torch_storages kept = {0};
     if (list->kind != PC__PICKLED_LIST || list->count > KEYS_MAX)
         return pc__fail(PC_ERR_FORMAT, "%s is damaged: it does not list its storages", w->path);
-    for (int i = list->first; i >= 0; i = keys->items[i].next)
-        PC__TRY(take_storage(w, state, &keys->values[keys->items[i].value], size, &at, storages));
-    return PC_OK;
+    pc_status status = list_kept(state, &kept);
+    for (int i = list->first; i >= 0 && status == PC_OK; i = keys->items[i].next)
+        status = take_storage(w, &kept, &keys->values[keys->items[i].value], size, &at, storages);
+    pc__free(kept.list);
+    return status;
 }
 
 static pc_status index_older(pc_weights *w, int64_t size, pc__torch_storages *storages)

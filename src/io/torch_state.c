@@ -87,21 +87,36 @@ static bool same_name(const pc__pickled *v, const pc__weight *t)
     return v->length == strlen(t->name) && memcmp(v->text, t->name, v->length) == 0;
 }
 
+enum { DIMS = 64 }; /* PyTorch's most */
+
+/* At most DIMS of them. */
+static bool take_numbers(const pc__pickle *p, const pc__pickled *list, int64_t *numbers)
+{
+    for (int i = list->first; i >= 0; i = p->items[i].next) {
+        const pc__pickled *number = &p->values[p->items[i].value];
+        if (number->kind != PC__PICKLED_WHOLE)
+            return false;
+        *numbers++ = number->whole;
+    }
+    return true;
+}
+
 /* Sizes, and strides as of C order, of which those of one element do not count. */
 static bool take_shape(const pc__pickle *p, const pc__pickled *sizes, const pc__pickled *strides, pc__weight *t,
                        bool *dense)
 {
+    int64_t size[DIMS], stride[DIMS];
+    if (!take_numbers(p, sizes, size) || !take_numbers(p, strides, stride))
+        return false;
     t->count = 1, t->ndim = sizes->count;
     *dense = true;
     for (int i = sizes->count - 1; i >= 0; i--) {
-        const pc__pickled *size = pc__pickle_at(p, sizes, i), *stride = pc__pickle_at(p, strides, i);
-        if (!size || !stride || size->kind != PC__PICKLED_WHOLE || stride->kind != PC__PICKLED_WHOLE ||
-            size->whole < 0 || (size->whole && t->count > INT64_MAX / 16 / size->whole))
+        if (size[i] < 0 || (size[i] && t->count > INT64_MAX / 16 / size[i]))
             return false;
-        *dense = *dense && (size->whole == 1 || stride->whole == t->count);
-        t->count *= size->whole;
+        *dense = *dense && (size[i] == 1 || stride[i] == t->count);
+        t->count *= size[i];
         if (i < PC_MAX_DIMS)
-            t->shape[i] = size->whole;
+            t->shape[i] = size[i];
     }
     return true;
 }
@@ -117,8 +132,8 @@ static pc_status take_tensor(pc_weights *w, const pc__pickle *p, const pc__pickl
     bool dense;
     if (!offset || offset->kind != PC__PICKLED_WHOLE || offset->whole < 0 || !sizes ||
         sizes->kind != PC__PICKLED_LIST || !strides || strides->kind != PC__PICKLED_LIST ||
-        strides->count != sizes->count || sizes->count > 64 || !pc__torch_storage_of(p, kept, &t->type, key, &count) ||
-        !take_shape(p, sizes, strides, t, &dense))
+        strides->count != sizes->count || sizes->count > DIMS ||
+        !pc__torch_storage_of(p, kept, &t->type, key, &count) || !take_shape(p, sizes, strides, t, &dense))
         return pc__fail(PC_ERR_FORMAT, "%s: its pickle does not say what the tensor \"%.80s\" is", w->path, t->name);
     if (!dense && t->count)
         return pc__fail(PC_ERR_UNSUPPORTED,

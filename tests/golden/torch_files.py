@@ -58,3 +58,24 @@ with zipfile.ZipFile(folder / "harm.pth", "w") as archive:
     archive.writestr("harm/data.pkl", data.getvalue())
 with zipfile.ZipFile(folder / "packed.pth", "w", zipfile.ZIP_DEFLATED) as archive:
     archive.writestr("packed/data.pkl", data.getvalue())
+
+# Seeds of tests/fuzz/torch.c: pickles alone, which it puts into an archive, and two small files.
+seeds = folder.parent.parent / "fuzz/corpus/torch"
+one = torch.arange(24, dtype=torch.float32)
+small = collections.OrderedDict(weight=one[:6].reshape(3, 2), bias=one[6:9])
+
+
+def pickled(value):
+    data = io.BytesIO()
+    torch.save(value, data)
+    with zipfile.ZipFile(data) as archive:
+        return archive.read(next(name for name in archive.namelist() if name.endswith("data.pkl")))
+
+
+for name, value in (("state", small), ("network", torch.nn.Linear(2, 3)),
+                    ("parameter", {name: torch.nn.Parameter(t) for name, t in small.items()}),
+                    ("training", {"epoch": 3, "lr": 0.5, "state_dict": small, "list": [1, None, True, "a"], "n": 1 << 40})):
+    (seeds / f"{name}.pkl").write_bytes(pickled(value))
+torch.save({name: t.half() for name, t in small.items()}, seeds / "half.pth")
+torch.save({"weight": one[:6].reshape(3, 2).double(), "bias": torch.tensor(1.)}, seeds / "old.pth",
+           _use_new_zipfile_serialization=False)

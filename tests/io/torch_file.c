@@ -139,6 +139,28 @@ static void damaged_files_are_errors(void **state)
     assert_no_leak();
 }
 
+/* Each of many storages is found without a look at each of many values. */
+static void many_storages_of_many_values(void **state)
+{
+    (void)state;
+    enum { VALUES = 1 << 20, KEYS = 16000 };
+    static const uint8_t front[] = "\x80\2\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19.K\1.K\1.";
+    static const char kept[] = "(U\7storagectorch\nFloatStorage\nU\1kU\3cpuK\1tQ}.]";
+    uint8_t *file = malloc(VALUES + KEYS * 12 + 256), *at = file;
+    assert_non_null(file);
+    memcpy(at, front, sizeof front - 1), at += sizeof front - 1;
+    memset(at, 'N', VALUES), at += VALUES;
+    memcpy(at, kept, sizeof kept - 1), at += sizeof kept - 1;
+    for (int i = 0; i < KEYS; i++, at += 4)
+        memcpy(at, "U\1ka", 4);
+    *at++ = '.';
+    memset(at, 0, KEYS * 8), at += KEYS * 8;
+    write_bytes(file, (size_t)(at - file));
+    assert_fails(pc_weights_open(path), PC_ERR_FORMAT, "no tensors by name");
+    free(file);
+    assert_no_leak();
+}
+
 static void pickles_that_make_no_sense(void **state)
 {
     (void)state;
@@ -155,6 +177,7 @@ static void pickles_that_make_no_sense(void **state)
         PICKLE("}R.", "makes no sense"),
         PICKLE("K\1K\1R.", "makes no sense"),
         PICKLE("h\7.", "makes no sense"),
+        PICKLE("]r\0\0@\0.", "makes no sense"), /* a place in the memo beyond all that there can be */
         PICKLE("(q\0.", "makes no sense"),
         PICKLE("X\377\377\377\377.", "makes no sense"),
         PICKLE("\x87.", "makes no sense"),
@@ -218,7 +241,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_that_runs_out), /* while nothing else is alive */
         cmocka_unit_test(state_dicts_are_read),       cmocka_unit_test(what_is_no_weights_is_refused),
-        cmocka_unit_test(pickles_that_make_no_sense), cmocka_unit_test(damaged_files_are_errors),
+        cmocka_unit_test(pickles_that_make_no_sense), cmocka_unit_test(many_storages_of_many_values),
+        cmocka_unit_test(damaged_files_are_errors),
     };
     return cmocka_run_group_tests_name("io.torch_file", tests, make_path, drop_path);
 }
