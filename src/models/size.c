@@ -86,18 +86,18 @@ static void mobilenet(walk *w, int classes)
 {
     static const int stages[][4] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
                                     {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
-    conv_norm(w, 32, 3, 2, 1, 2);
+    conv_norm(w, 32, 3, 2, 1, 1);
     for (int s = 0; s < PC__COUNT(stages); s++)
         for (int i = 0; i < stages[s][2]; i++) {
             const int in = w->channels, stride = i ? 1 : stages[s][3], inside = in * stages[s][0];
             if (inside != in)
-                conv_norm(w, inside, 1, 1, 1, 2);
-            conv_norm(w, inside, 3, stride, inside, 2);
+                conv_norm(w, inside, 1, 1, 1, 1);
+            conv_norm(w, inside, 3, stride, inside, 1);
             conv_norm(w, stages[s][1], 1, 1, 1, 0);
             if (in == w->channels && stride == 1)
                 give(w, in * area(w));
         }
-    conv_norm(w, 1280, 1, 1, 1, 2);
+    conv_norm(w, 1280, 1, 1, 1, 1);
     give(w, 2 * 1280);
     linear(w, 1280, classes, 1);
 }

@@ -72,25 +72,27 @@ static void read_half(pc__epilogues *s, int i)
     put(s, i, 0, pc__node(s, cast)->call->in[0], pc__node(s, cast)->number[0], cast);
 }
 
+static void go_by_halves(pc__epilogues *s)
+{
+    for (int i = 0; i < s->plan->count; i++) {
+        if (pc__node_is(s, i, PC__OP_layer_norm) || pc__node_is(s, i, PC__OP_rms_norm))
+            write_half(s, i);
+        if (pc__node_is(s, i, PC__OP_layer_norm_backward))
+            read_half(s, i);
+    }
+}
+
+/* Each knows who uses what as it finds the plan. */
 void pc__pass_norms(pc__plan *plan, const pc__backend *backend)
 {
+    static void (*const parts[])(pc__epilogues * s) = {pc__norm_steps, go_by_halves, pc__norms_add};
     pc__epilogues s = {.plan = plan, .backend = backend};
-    if (!pc__plan_uses_make(&s.uses, plan)) {
-        pc_error_clear(); /* the plan is right without the pass */
-        return;
+    for (int i = 0; i < (backend->norms_to_half ? PC__COUNT(parts) : 1); i++) {
+        if (!pc__plan_uses_make(&s.uses, plan)) {
+            pc_error_clear(); /* the plan is right without the pass */
+            return;
+        }
+        parts[i](&s);
+        pc__plan_uses_free(&s.uses);
     }
-    pc__norm_steps(&s);
-    for (int i = 0; backend->norms_to_half && i < plan->count; i++) {
-        if (pc__node_is(&s, i, PC__OP_layer_norm) || pc__node_is(&s, i, PC__OP_rms_norm))
-            write_half(&s, i);
-        if (pc__node_is(&s, i, PC__OP_layer_norm_backward))
-            read_half(&s, i);
-    }
-    pc__plan_uses_free(&s.uses);
-    if (!pc__plan_uses_make(&s.uses, plan)) {
-        pc_error_clear();
-        return;
-    }
-    pc__norms_add(&s);
-    pc__plan_uses_free(&s.uses);
 }

@@ -137,6 +137,33 @@ static void few_channels(void **state)
     assert_false(pc__conv_is_few(&s));
 }
 
+/* A stride becomes channels where matrix units gain by it: patches, and the weights of a first layer with much to do. */
+static void first_layers(void **state)
+{
+    (void)state;
+    pc__conv_shape stem = plain(PC__CONV_WEIGHTS, PC_BF16, false, 64, 224, 3, 64, 7), patches = stem;
+    stem.sh = stem.sw = 2, stem.ph = stem.pw = 3, stem.oh = stem.ow = 112;
+    assert_int_equal(pc__conv_rule(&stem, true), PC__CONV_FOLDED);
+    stem.format = PC__CONV_FOLDED;
+    const pc__conv_shape made = pc__conv_in_format(&stem);
+    assert_int_equal(made.kh, 4);
+    assert_int_equal(made.h, 115);
+    assert_int_equal(made.c, 16);
+    assert_int_equal(made.sh + made.ph, 1);
+    stem.direction = PC__CONV_FORWARD;
+    assert_int_equal(pc__conv_rule(&stem, true), -1);
+    stem.direction = PC__CONV_INPUT;
+    assert_false(pc__conv_can_fold(&stem));
+    patches.kh = patches.kw = patches.sh = patches.sw = 16, patches.oh = patches.ow = 14;
+    for (patches.direction = PC__CONV_FORWARD; patches.direction < PC__CONV_DIRECTIONS; patches.direction++)
+        assert_int_equal(pc__conv_rule(&patches, true) == PC__CONV_FOLDED, patches.direction != PC__CONV_INPUT);
+    patches.format = PC__CONV_FOLDED;
+    assert_int_equal(pc__conv_in_format(&patches).c, 768);
+    assert_int_equal(pc__conv_in_format(&patches).kw, 1);
+    patches.dtype = PC_F32;
+    assert_false(pc__conv_can_fold(&patches));
+}
+
 /* Channels are padded to 16 bytes, in the shape that cuDNN sees and nowhere else. */
 static void formats(void **state)
 {
@@ -273,6 +300,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(formats),
         cmocka_unit_test(small_layers_stay_whole),
         cmocka_unit_test(few_channels),
+        cmocka_unit_test(first_layers),
         cmocka_unit_test(names_tell_shapes_apart),
         cmocka_unit_test(any_name_is_one_row),
         cmocka_unit_test(threads_choose_for_themselves),

@@ -170,11 +170,12 @@ static void strides_are_folded(void **state)
                 const known k = know(&l);
                 weights_last = last;
                 assert_ok(forward(&l, &k, &y));
-                assert_ok(backward(&l, &k, 6, out));
+                assert_ok(backward(&l, &k, l.bias ? 6 : 2, out));
                 weights_last = false;
                 near(y, k.y);
                 near(out[1], k.dweight);
-                near(out[2], k.dbias);
+                if (l.bias)
+                    near(out[2], k.dbias);
                 assert_int_equal(play.format[PC__CONV_FOLDED], 2);
             }
     (void)pc_matmul_precision_set(PC_PRECISION_F32);
@@ -323,7 +324,7 @@ static void more_shapes_than_the_table_has(void **state)
             assert_ok(forward(&l, &k, &y));
             assert_close(pc_item(pc_sum(y)), 3.0 * (w - 2), 1e-3);
         }
-    assert_true(play.cudnn[PC__CONV_FORWARD] > 500);
+    assert_true(play.cudnn[PC__CONV_FORWARD] > 400);
     assert_true(play.own[PC__CONV_FORWARD] > 500);
 }
 

@@ -123,10 +123,13 @@ static int halves_weights(const pc__conv_shape *s, int padded)
     return has_windows_of_one(s) && s->c % 8 && places_of(s) > 8192 && s->o <= 128 ? AS_IS : s->o <= 5 ? OURS : padded;
 }
 
-/* So much work that the copies, some four launches and the bytes of the picture twice, are little beside it. */
+/* Windows of whole strides are a product of matrices then. Of others the gradient of the weights alone has kernels that pay
+ * for the copies, where it is much work; forward ours are as fast. */
 static bool is_worth_folding(const pc__conv_shape *s)
 {
-    return pc__conv_can_fold(s) && work_of(s) >= 4e9 && s->o >= 16;
+    const bool patches = s->kh == s->sh && s->kw == s->sw;
+    return pc__conv_can_fold(s) && s->o >= 16 &&
+           (patches ? work_of(s) >= 5e7 : s->direction == PC__CONV_WEIGHTS && work_of(s) >= 4e9);
 }
 
 static int halves_rule(const pc__conv_shape *s, int padded)
