@@ -4,8 +4,6 @@
 
 #include "tensor/tensor.h"
 
-/* Of a first factor that lies by columns, 16 bits, and a wide result plans may ask for a second output, the float32 sums of
- * the factor's rows. */
 typedef struct pc__matmul_attributes {
     bool wide;     /* the result of 16-bit factors is float32 */
     bool zeros[2]; /* behind the last row and column of that factor there are zeros, up to whole eights: plans set it */

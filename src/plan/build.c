@@ -15,8 +15,6 @@ static void rewrite(pc_graph *graph)
         pc__pass_epilogues(plan, backend);
     if (pc__plan_allows(PC__PASS_GELU))
         pc__pass_gelu(plan, backend);
-    if (pc__plan_allows(PC__PASS_BIASES))
-        pc__pass_biases(plan, backend);
     if (pc__plan_allows(PC__PASS_NORMS))
         pc__pass_norms(plan, backend);
     if (pc__plan_allows(PC__PASS_COPIES))

@@ -15,7 +15,6 @@ typedef enum pc__pass {
     PC__PASS_SHADOWS,
     PC__PASS_EPILOGUES,
     PC__PASS_GELU,
-    PC__PASS_BIASES,
     PC__PASS_NORMS,
     PC__PASS_COPIES,
     PC__PASS_REGIONS,
@@ -140,9 +139,6 @@ void pc__pass_epilogues(pc__plan *plan, const pc__backend *backend);
 
 /* gelu_tanh of 16 bits behind a linear layer, and the gradient of it behind the product that makes the one behind it. */
 void pc__pass_gelu(pc__plan *plan, const pc__backend *backend);
-
-/* Gradients of biases that the products make which make the weights'. */
-void pc__pass_biases(pc__plan *plan, const pc__backend *backend);
 
 /* Normalisations that write 16 bits, and gradients of them that read 16 bits, where a cast did; and that add what a
  * residual network adds around them. */

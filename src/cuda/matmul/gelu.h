@@ -1,4 +1,4 @@
-/* gelu.h: products with gelu_tanh behind them, or the gradient of it; and with sums of an operand. */
+/* gelu.h: products with gelu_tanh behind them, or the gradient of it. */
 #ifndef PC__CUDA_MATMUL_GELU_H
 #define PC__CUDA_MATMUL_GELU_H
 
@@ -8,8 +8,5 @@
 /* g, dense, with what lt.h says; call->out[0] is c. */
 pc_status pc__matmul_gelu(pc_stream *stream, const pc_call *call, const pc__cuda_gemm *g, pc__cuda_gelu gelu,
                           pc_tensor *aux);
-
-/* g, whose a is call->in[0], a matrix by columns, and the sums of a's rows. */
-pc_status pc__matmul_sums(pc_stream *stream, const pc_call *call, const pc__cuda_gemm *g, pc_tensor *sums);
 
 #endif

@@ -353,12 +353,3 @@ pc_status pc__cuda_lt_gelu(pc_stream *stream, const pc__cuda_gemm *g, pc__cuda_g
     *done = false;
     return pc__cuda_lt_missing() || epilogue < 0 ? PC_OK : attempt(stream, g, epilogue, aux, done);
 }
-
-/* Columns of cuBLASLt's second operand are a's rows. */
-pc_status pc__cuda_lt_sums(pc_stream *stream, const pc__cuda_gemm *g, const void *sums, bool *done)
-{
-    pc__cuda_gemm with = *g;
-    with.bias = sums;
-    *done = false;
-    return pc__cuda_lt_missing() ? PC_OK : attempt(stream, &with, CUBLASLT_EPILOGUE_BGRADB, NULL, done);
-}

@@ -17,9 +17,6 @@ typedef enum pc__cuda_gelu { PC__CUDA_GELU_NONE, PC__CUDA_GELU_FORWARD, PC__CUDA
 /* The product, without activation, with that; *done as above. */
 pc_status pc__cuda_lt_gelu(pc_stream *stream, const pc__cuda_gemm *g, pc__cuda_gelu gelu, void *aux, bool *done);
 
-/* The product, without bias and activation, and the sums of a's rows, sums[m], in the result's dtype; *done as above. */
-pc_status pc__cuda_lt_sums(pc_stream *stream, const pc__cuda_gemm *g, const void *sums, bool *done);
-
 enum { PC__CUDA_LT_ADVICES = 8 }; /* that are asked for at most: a product's advice is below */
 
 /* Of an address, in bytes, at most `most`, a power of two. */

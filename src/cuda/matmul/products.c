@@ -230,10 +230,8 @@ pc_status pc__cuda_op_matmul(pc_stream *stream, const pc_call *call)
         g.a = (const char *)pc__data(a) + at_a * size;
         g.b = (const char *)pc__data(b) + at_b * size;
         g.c = (char *)pc__data(y) + i * step * (int64_t)pc_dtype_size(y->dtype);
-        PC__TRY(call->n_out > 1 ? pc__matmul_sums(stream, call, &g, call->out[1])
-                : attributes && attributes->gelu
-                    ? pc__matmul_gelu(stream, call, &g, PC__CUDA_GELU_BACKWARD, call->in[2])
-                    : pc__matmul_run(stream, call, &g));
+        PC__TRY(attributes && attributes->gelu ? pc__matmul_gelu(stream, call, &g, PC__CUDA_GELU_BACKWARD, call->in[2])
+                                               : pc__matmul_run(stream, call, &g));
     }
     return PC_OK;
 }
