@@ -7,7 +7,6 @@
 typedef struct pc__matmul_attributes {
     bool wide;     /* the result of 16-bit factors is float32 */
     bool zeros[2]; /* behind the last row and column of that factor there are zeros, up to whole eights: plans set it */
-    bool gelu; /* the product is a gradient behind gelu_tanh of a third input, and becomes that in front of it: plans */
 } pc__matmul_attributes;
 
 /* a b, of matrices, for gradients: products and sums of 16-bit numbers stay in the float32 that they are added up in.

@@ -1,10 +1,9 @@
 /* gelu.c: the pass that has linear layers of 16 bits do the gelu_tanh behind them, with what is in front of it as a second
- * result, which its gradient reads; and has the product that makes the gradient behind it make that in front of it. Products
- * on matrix units write both while they multiply. The product is not rounded in between. */
+ * result, which its gradient reads. Products on matrix units write both while they multiply. The product is not rounded in
+ * between. The gradient stays a call of its own: products that make it are slower by more than it takes. */
 #include "plan/epilogue.h"
 
 #include "ops/linear.h"
-#include "ops/matmul.h"
 
 enum { EIGHTS = 8 /* a row is whole accesses of matrix units' kernels */ };
 
@@ -81,36 +80,6 @@ static void forward(pc__epilogues *s, int i)
         pc__node(s, gelu)->gone = PC__PASS_GELU;
 }
 
-static void backward(pc__epilogues *s, int i)
-{
-    const pc__plan_node *product = pc__node(s, i);
-    const pc_call *old = product->call;
-    const int own = pc__result_number(s, i);
-    const int gelu = is_result(old->out[0]) && old->n_in == 2 && old->in[0]->ndim == 2 && old->in[1]->ndim == 2
-                         ? reader_of(s, i, PC__OP_gelu_tanh_backward)
-                         : -1;
-    if (gelu < 0 || !pc__is_only_for(s, own, &gelu, 1))
-        return;
-    const int number = pc__node(s, gelu)->number[1];
-    const pc_tensor *x = pc__node(s, gelu)->call->in[1];
-    if (!is_like(x, old->out[0]) || !is_temporary(s, number) || s->uses.writer[number] >= i ||
-        !can_move(s, i, gelu, number))
-        return;
-    pc__matmul_attributes attributes = {0};
-    if (old->attributes)
-        attributes = *(const pc__matmul_attributes *)old->attributes;
-    attributes.gelu = true;
-    pc_tensor aux = pc__seen_as(old->out[0], x), in_front = pc__seen_as(old->out[0], pc__result(s, gelu));
-    pc_tensor *in[3] = {old->in[0], old->in[1], &aux};
-    pc_call call = *old;
-    call.in = in, call.n_in = 3, call.out[0] = &in_front;
-    call.attributes = &attributes, call.attribute_bytes = sizeof attributes;
-    if (pc__node_become(pc__node(s, i), &call,
-                        (int[]){product->number[0], product->number[1], number, pc__result_number(s, gelu)},
-                        product->kernel))
-        pc__node(s, gelu)->gone = PC__PASS_GELU;
-}
-
 void pc__pass_gelu(pc__plan *plan, const pc__backend *backend)
 {
     pc__epilogues s = {.plan = plan, .backend = backend};
@@ -123,8 +92,6 @@ void pc__pass_gelu(pc__plan *plan, const pc__backend *backend)
     for (int i = 0; i < plan->count; i++) {
         if (pc__node_is(&s, i, PC__OP_linear))
             forward(&s, i);
-        if (pc__node_is(&s, i, PC__OP_matmul))
-            backward(&s, i);
     }
     pc__plan_uses_free(&s.uses);
 }

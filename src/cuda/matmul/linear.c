@@ -119,7 +119,7 @@ static pc_status product_run(pc_stream *stream, const pc_call *call, const void 
 {
     (void)workspace, (void)done;
     const pc__cuda_gemm *product = &((const problem *)of)->product;
-    return call->n_out > 1 ? pc__matmul_gelu(stream, call, product, PC__CUDA_GELU_FORWARD, call->out[1])
+    return call->n_out > 1 ? pc__matmul_gelu(stream, call, product, call->out[1])
                            : pc__matmul_run(stream, call, product);
 }
 

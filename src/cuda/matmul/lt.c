@@ -121,14 +121,6 @@ static int32_t epilogue_of(const pc__cuda_gemm *g)
     return g->bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-/* With gelu, whose other operand lies as the result does. */
-static int32_t gelu_of(const pc__cuda_gemm *g, pc__cuda_gelu gelu)
-{
-    if (gelu == PC__CUDA_GELU_BACKWARD)
-        return g->bias ? -1 : CUBLASLT_EPILOGUE_DGELU;
-    return g->bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
-}
-
 /* False: strides or sizes that cuBLASLt cannot take. */
 static bool shape_of(const pc__cuda_gemm *g, int device, int32_t epilogue, const void *aux, shape *s)
 {
@@ -347,9 +339,10 @@ pc_status pc__cuda_lt_gemm(pc_stream *stream, const pc__cuda_gemm *g, bool *done
     return PC_OK;
 }
 
-pc_status pc__cuda_lt_gelu(pc_stream *stream, const pc__cuda_gemm *g, pc__cuda_gelu gelu, void *aux, bool *done)
+pc_status pc__cuda_lt_gelu(pc_stream *stream, const pc__cuda_gemm *g, void *aux, bool *done)
 {
-    const int32_t epilogue = gelu_of(g, gelu);
     *done = false;
-    return pc__cuda_lt_missing() || epilogue < 0 ? PC_OK : attempt(stream, g, epilogue, aux, done);
+    return pc__cuda_lt_missing()
+               ? PC_OK
+               : attempt(stream, g, g->bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX, aux, done);
 }

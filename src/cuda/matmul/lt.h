@@ -9,13 +9,9 @@
  * refuses the shape, which is no error. */
 pc_status pc__cuda_lt_gemm(pc_stream *stream, const pc__cuda_gemm *g, bool *done);
 
-/* What may go with a product of 16 bits, by gelu_tanh, and its other operand, in the result's shape: c = gelu(the product),
- * which is left in aux; c = the product as gradient behind gelu(aux), in front of it. cuBLASLt takes the product before it is
- * rounded, and has its own approximation of tanh. */
-typedef enum pc__cuda_gelu { PC__CUDA_GELU_NONE, PC__CUDA_GELU_FORWARD, PC__CUDA_GELU_BACKWARD } pc__cuda_gelu;
-
-/* The product, without activation, with that; *done as above. */
-pc_status pc__cuda_lt_gelu(pc_stream *stream, const pc__cuda_gemm *g, pc__cuda_gelu gelu, void *aux, bool *done);
+/* c = gelu_tanh of the product with its bias, which is left in aux, in the shape of c, in 16 bits; *done as above. cuBLASLt takes
+ * the product before it is rounded, and has its own approximation of tanh. */
+pc_status pc__cuda_lt_gelu(pc_stream *stream, const pc__cuda_gemm *g, void *aux, bool *done);
 
 enum { PC__CUDA_LT_ADVICES = 8 }; /* that are asked for at most: a product's advice is below */
 

@@ -1,6 +1,5 @@
 /* products.c: matrix products: short sums, and few rows or columns, where memory alone counts, by kernels of our own; else
  * cuBLASLt where it is there and takes the shape, with operands that lie askew copied where that pays. */
-#include "cuda/matmul/gelu.h"
 #include "cuda/matmul/outer.h"
 #include "cuda/matmul/padded.h"
 #include "cuda/matmul/rows.h"
@@ -230,8 +229,7 @@ pc_status pc__cuda_op_matmul(pc_stream *stream, const pc_call *call)
         g.a = (const char *)pc__data(a) + at_a * size;
         g.b = (const char *)pc__data(b) + at_b * size;
         g.c = (char *)pc__data(y) + i * step * (int64_t)pc_dtype_size(y->dtype);
-        PC__TRY(attributes && attributes->gelu ? pc__matmul_gelu(stream, call, &g, PC__CUDA_GELU_BACKWARD, call->in[2])
-                                               : pc__matmul_run(stream, call, &g));
+        PC__TRY(pc__matmul_run(stream, call, &g));
     }
     return PC_OK;
 }
