@@ -32,7 +32,7 @@ function(paracord_flags target)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
     -Wpointer-arith -Wvla -fno-math-errno -fno-trapping-math -fno-semantic-interposition)
-  target_compile_definitions(${target} PRIVATE _GNU_SOURCE ${PARACORD_DEFINITIONS})
+  target_compile_definitions(${target} PRIVATE _GNU_SOURCE ${PARACORD_DEFINITIONS} ${PARACORD_LEVEL_DEFINITIONS})
   target_include_directories(${target} SYSTEM PRIVATE ${PARACORD_INCLUDES})
   if(PARACORD_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
@@ -95,6 +95,32 @@ endif()
 
 # Counts of the Mandelbrot set are the same everywhere: sums and products rounded one by one.
 set_source_files_properties(src/cpu/level/mandelbrot.c cli/mandelbrot.c PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+
+# Sanitizers run where they are built: without the levels that this machine lacks, and for threads with one, as no level
+# shares work in a way of its own.
+if(PARACORD_SANITIZE AND "v4" IN_LIST PARACORD_LEVELS)
+  include(CheckCSourceRuns)
+  foreach(level v4 v3)
+    set(needs avx2 fma bmi2)
+    if(level STREQUAL "v4")
+      set(needs avx512f avx512bw avx512vl avx512dq avx512cd)
+    endif()
+    list(TRANSFORM needs REPLACE "(.+)" "__builtin_cpu_supports(\"\\1\")")
+    list(JOIN needs " && " needs)
+    check_c_source_runs("int main(void) { return !(${needs}); }" PARACORD_RUNS_${level})
+    if(NOT PARACORD_RUNS_${level})
+      list(REMOVE_ITEM PARACORD_LEVELS ${level})
+    endif()
+  endforeach()
+  if(PARACORD_SANITIZE STREQUAL "thread")
+    list(GET PARACORD_LEVELS -1 PARACORD_LEVELS) # the widest
+  endif()
+  foreach(level base v3 v4)
+    if(NOT level IN_LIST PARACORD_LEVELS)
+      list(APPEND PARACORD_LEVEL_DEFINITIONS PC__NO_LEVEL_${level})
+    endif()
+  endforeach()
+endif()
 
 macro(paracord_levels owner)
   set(PARACORD_LEVEL_OBJECTS)

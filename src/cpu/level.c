@@ -7,6 +7,7 @@
 #include <paracord/device.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define DECLARE(level)                                                                                                 \
     extern const pc__kernel pc__kernels_##level[PC__OP_COUNT];                                                         \
@@ -27,22 +28,26 @@ static const struct {
 static int chosen;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static int widest(void)
+static bool runs(const char *level)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd"))
-        return 2;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
-        return 1;
+    if (strcmp(level, "v4") == 0)
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+               __builtin_cpu_supports("avx512cd");
+    if (strcmp(level, "v3") == 0)
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
 #endif
-    return 0;
+    return strcmp(level, "base") == 0;
 }
 
+/* The widest, or a narrower one that is asked for. */
 static void choose(void)
 {
     const char *wanted = getenv("PARACORD_SIMD");
-    chosen = widest();
+    for (int i = 1; i < PC__COUNT(levels); i++)
+        if (runs(levels[i].name))
+            chosen = i;
     for (int i = 0; wanted && i < chosen; i++)
         if (strcmp(wanted, levels[i].name) == 0)
             chosen = i;

@@ -7,7 +7,22 @@
 #define PC__LEVEL_H
 
 #if defined(__x86_64__)
-#define PC__EACH_LEVEL(X) X(base) X(v3) X(v4)
+#ifdef PC__NO_LEVEL_base /* builds with sanitizers leave some out */
+#define PC__OF_BASE(X)
+#else
+#define PC__OF_BASE(X) X(base)
+#endif
+#ifdef PC__NO_LEVEL_v3
+#define PC__OF_V3(X)
+#else
+#define PC__OF_V3(X) X(v3)
+#endif
+#ifdef PC__NO_LEVEL_v4
+#define PC__OF_V4(X)
+#else
+#define PC__OF_V4(X) X(v4)
+#endif
+#define PC__EACH_LEVEL(X) PC__OF_BASE(X) PC__OF_V3(X) PC__OF_V4(X)
 #else
 #define PC__EACH_LEVEL(X) X(base)
 #endif
