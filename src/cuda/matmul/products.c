@@ -1,5 +1,6 @@
 /* products.c: matrix products: short sums, and few rows or columns, where memory alone counts, by kernels of our own; else
  * cuBLASLt where it is there and takes the shape, with operands that lie askew copied where that pays. */
+#include "cuda/matmul/lt.h"
 #include "cuda/matmul/outer.h"
 #include "cuda/matmul/padded.h"
 #include "cuda/matmul/rows.h"
