@@ -81,7 +81,12 @@ static void the_middle_is_of_the_upright_picture(void **state)
             char path[512];
             pc_image whole, want, got;
             snprintf(path, sizeof path, PC_TEST_GOLDEN "/images/%s", files[i]);
-            assert_ok(pc_image_read(path, PC_OPTIONS(pc_image_options, .channels = 3), &whole));
+            if (pc_image_read(path, PC_OPTIONS(pc_image_options, .channels = 3), &whole) != PC_OK &&
+                strstr(pc_error_last()->message, "which needs lib")) { /* this machine lacks it */
+                pc_error_clear();
+                continue;
+            }
+            assert_ok(pc_error_last()->status);
             assert_ok(pc__image_cover(&whole, 9, 7, 17, (pc_resize)resize, &want));
             assert_ok(pc_image_read(path,
                                     PC_OPTIONS(pc_image_options, .channels = 3, .width = 9, .height = 7, .shorter = 17,
