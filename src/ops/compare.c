@@ -83,7 +83,7 @@ pc_status pc__infer_where(pc_call *call, pc__meta *out)
     PC__TRY(pc__broadcast("where", c, &both, &ndim, shape));
     const pc_tensor *operands[] = {a, b, c}, *whole = NULL;
     for (int i = 0; i < 3 && !whole; i++)
-        if (operands[i]->ndim == ndim && pc__count(ndim, operands[i]->shape) == pc__count(ndim, shape) &&
+        if (operands[i]->ndim == ndim && memcmp(operands[i]->shape, shape, (size_t)ndim * sizeof *shape) == 0 &&
             pc__is_dense(operands[i]))
             whole = operands[i];
     if (whole)

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { OPERANDS = 8 /* of a normalisation's call, and more */ };
+enum { OPERANDS = 10 /* of a normalisation's calls, and one more */ };
 
 /* A call in the making, as a node is at first. */
 typedef struct draft {
@@ -25,6 +25,11 @@ static void begin(const pc__epilogues *s, int i, draft *d)
     memcpy(d->numbers, node->number, (size_t)(d->call.n_in + d->call.n_out) * sizeof *d->numbers);
     d->call.attributes = &d->attributes;
     d->call.in = d->in;
+}
+
+static bool has_room(const pc__epilogues *s, int i)
+{
+    return pc__node(s, i)->call->n_in + pc__node(s, i)->call->n_out < OPERANDS;
 }
 
 /* One more input, behind the others. */
@@ -95,7 +100,7 @@ static void write_steps(pc__epilogues *s, int i)
     const int before = add < 0 ? i : add, plain = a->relu ? -1 : only_reader(s, before, PC__OP_relu);
     const int relu = plain >= 0 || a->relu ? plain : only_reader(s, before, PC__OP_relu6);
     const int last = relu < 0 ? add : relu;
-    if (last < 0 || pc__node(s, i)->call->n_in + pc__node(s, i)->call->n_out + 1 > OPERANDS)
+    if (last < 0 || !has_room(s, i))
         return;
     begin(s, i, &d);
     d.result = *pc__result(s, last);
@@ -140,8 +145,8 @@ static void read_relu(pc__epilogues *s, int i)
     draft d;
     const pc__plan_node *gradient = pc__node(s, i);
     const int relu = s->uses.writer[gradient->number[0]], norm = norm_of(s, i);
-    if (attributes_of(s, i)->relu || norm < 0 || !attributes_of(s, norm)->relu || attributes_of(s, norm)->rest ||
-        relu < 0 ||
+    if (attributes_of(s, i)->relu || !has_room(s, i) || norm < 0 || !attributes_of(s, norm)->relu ||
+        attributes_of(s, norm)->rest || relu < 0 ||
         !pc__node_is(s, relu, attributes_of(s, norm)->most == 6 ? PC__OP_relu6_backward : PC__OP_relu_backward) ||
         pc__node(s, relu)->stream != gradient->stream || pc__node(s, relu)->number[1] != pc__result_number(s, norm) ||
         !pc__is_only_for(s, gradient->number[0], &i, 1) ||
