@@ -59,9 +59,42 @@ static void comparisons_are_not_recorded(void **state)
     assert_no_leak();
 }
 
+/* Of operands without elements the result has the shape of all together. */
+static void of_nothing(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *a = pc_zeros(PC_SHAPE(2, 1, 1, 0), PC_F32, test_device()),
+                  *b = pc_zeros(PC_SHAPE(2, 5, 1, 0), PC_F32, test_device());
+        pc_tensor *yes = pc_eq(a, a);
+        const pc_shape made = pc_tensor_shape(pc_where(yes, a, b)), turned = pc_tensor_shape(pc_where(yes, b, a));
+        for (int i = 0; i < 4; i++) {
+            assert_int_equal(made.dim[i], ((int[]){2, 5, 1, 0})[i]);
+            assert_int_equal(turned.dim[i], made.dim[i]);
+        }
+    }
+    assert_no_leak();
+}
+
+/* In the memory order of an operand. */
+static void lies_as_its_operands(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *a = pc_permute(pc_ones(PC_SHAPE(2, 3, 4, 5), PC_F32, test_device()), PC_SHAPE(0, 3, 1, 2));
+        pc_tensor *y = pc_where(pc_gt(a, pc_scalar(0, PC_F32, test_device())), a, pc_scalar(0, PC_F32, test_device()));
+        for (int i = 0; i < 4; i++)
+            assert_int_equal(pc_tensor_stride(y, i), pc_tensor_stride(a, i));
+        assert_close(pc_item(pc_sum(y)), 120, 0);
+    }
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bad_input),
     cmocka_unit_test(comparisons_are_not_recorded),
+    cmocka_unit_test(of_nothing),
+    cmocka_unit_test(lies_as_its_operands),
 };
 
 int main(void)
