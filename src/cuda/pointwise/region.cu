@@ -9,7 +9,7 @@
 namespace
 {
 
-enum { FEW_THREADS = 128, REGION_THREADS = 256, FEW = 4, MANY = 8, MANY_SLOTS = 4, MANY_COUNT = 1 << 19 };
+enum { REGION_THREADS = 128, FEW = 4, MANY = 8, MANY_SLOTS = 4, MANY_COUNT = 1 << 19 };
 
 template <class T, int N> __device__ __forceinline__ void store(void *data, uint32_t i, uint32_t n, const item<N> &x)
 {
@@ -116,7 +116,7 @@ template <int N> struct values {
     {
 #pragma unroll
         for (int k = 0; k < N; k += 4)
-            own[(which * (N / 4) + k / 4) * blockDim.x] = make_float4(x.v[k], x.v[k + 1], x.v[k + 2], x.v[k + 3]);
+            own[(which * (N / 4) + k / 4) * REGION_THREADS] = make_float4(x.v[k], x.v[k + 1], x.v[k + 2], x.v[k + 3]);
     }
 
     __device__ __forceinline__ item<N> get(int which) const
@@ -124,7 +124,7 @@ template <int N> struct values {
         item<N> x;
 #pragma unroll
         for (int k = 0; k < N; k += 4) {
-            const float4 four = own[(which * (N / 4) + k / 4) * blockDim.x];
+            const float4 four = own[(which * (N / 4) + k / 4) * REGION_THREADS];
             x.v[k] = four.x, x.v[k + 1] = four.y, x.v[k + 2] = four.z, x.v[k + 3] = four.w;
         }
         return x;
@@ -180,7 +180,7 @@ __global__ void __launch_bounds__(REGION_THREADS, INS == 1 && N == FEW ? 2048 / 
     extern __shared__ __align__(16) char shared[];
     thread_values<INS, N, HALVES> own;
     own.kept.own = reinterpret_cast<float4 *>(shared) + threadIdx.x;
-    const uint32_t count = uint32_t(r.region.count), i = (blockIdx.x * blockDim.x + threadIdx.x) * N;
+    const uint32_t count = uint32_t(r.region.count), i = (blockIdx.x * REGION_THREADS + threadIdx.x) * N;
     pc::wait_for_earlier();
     if (i >= count)
         return;
@@ -216,17 +216,15 @@ int give_slots(pc__cuda_region *r)
     return slots;
 }
 
-/* Where there is much to do, in blocks of twice as many threads: each is half done when it has begun. */
 template <int N, bool HALVES> void launch(const pc__cuda_region *r, int slots)
 {
     const int64_t items = (r->region.count + N - 1) / N;
-    const unsigned threads = items >= MANY_COUNT ? REGION_THREADS : FEW_THREADS;
-    const size_t bytes = (size_t)slots * threads * sizeof(item<N>);
+    const size_t bytes = (size_t)slots * REGION_THREADS * sizeof(item<N>);
     (void)pc::start_grid(r->region.ins <= 1   ? run_region<1, N, HALVES>
                          : r->region.ins <= 3 ? run_region<3, N, HALVES>
                                               : run_region<PC__REGION_IN, N, HALVES>,
-                         dim3((unsigned)((items + threads - 1) / threads)), dim3(threads), bytes, r->queue, r->early,
-                         *r);
+                         dim3((unsigned)((items + REGION_THREADS - 1) / REGION_THREADS)), dim3(REGION_THREADS), bytes,
+                         r->queue, r->early, *r);
 }
 
 /* 16-bit numbers have as many neighbours as an access holds, where these are enough work for the chip and leave room in
