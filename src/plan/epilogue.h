@@ -50,6 +50,13 @@ static inline int pc__result_number(const pc__epilogues *s, int i)
     return pc__node(s, i)->number[pc__node(s, i)->call->n_in];
 }
 
+/* Made in the recording, once, and nobody else can see it. */
+static inline bool pc__is_temporary(const pc__epilogues *s, int number)
+{
+    const pc__plan_storage *storage = &s->plan->storage[number];
+    return storage->place == PC__PLACE_TEMPORARY && storage->writes == 1;
+}
+
 static inline bool pc__node_is(const pc__epilogues *s, int i, int op)
 {
     return !pc__node(s, i)->gone && pc__node(s, i)->kind == PC__NODE_CALL && pc__node(s, i)->call->op->index == op;

@@ -23,8 +23,7 @@ bool pc__is_same_memory(const pc_tensor *a, const pc_tensor *b)
 /* Of a value that was made in the recording, once: nobody else sees it, and those that read it are among these nodes. */
 bool pc__is_only_for(const pc__epilogues *s, int number, const int *nodes, int count)
 {
-    const pc__plan_storage *storage = &s->plan->storage[number];
-    if (storage->place != PC__PLACE_TEMPORARY || storage->writes != 1)
+    if (!pc__is_temporary(s, number))
         return false;
     for (int i = s->uses.first[number]; i < s->uses.first[number + 1]; i++) {
         int k = 0;

@@ -7,12 +7,6 @@
 
 enum { EIGHTS = 8 /* a row is whole accesses of matrix units' kernels */ };
 
-static bool is_temporary(const pc__epilogues *s, int number)
-{
-    const pc__plan_storage *storage = &s->plan->storage[number];
-    return storage->place == PC__PLACE_TEMPORARY && storage->writes == 1;
-}
-
 /* 16 bits [rows][columns], in C order, which it fills. */
 static bool is_result(const pc_tensor *t)
 {
@@ -35,17 +29,17 @@ static int reader_of(const pc__epilogues *s, int i, int op)
         if (reader > i && pc__node_is(s, reader, op) && pc__node(s, reader)->number[0] == number &&
             pc__node(s, reader)->stream == pc__node(s, i)->stream &&
             is_like(pc__node(s, reader)->call->in[0], pc__result(s, i)) &&
-            is_like(pc__result(s, reader), pc__result(s, i)) && is_temporary(s, pc__result_number(s, reader)))
+            is_like(pc__result(s, reader), pc__result(s, i)) && pc__is_temporary(s, pc__result_number(s, reader)))
             return reader;
     }
     return -1;
 }
 
-/* Whether the reader's result can be there where node i is; `also`: what else it reads. */
-static bool can_move(const pc__epilogues *s, int i, int reader, int also)
+/* Whether the reader's result can be there where node i is. */
+static bool can_move(const pc__epilogues *s, int i, int reader)
 {
-    return !pc__is_between(s, i + 1, reader, pc__node(s, i)->stream, (int[]){pc__result_number(s, reader), also}, 2,
-                           true);
+    return !pc__is_between(s, i + 1, reader, pc__node(s, i)->stream,
+                           (int[]){pc__result_number(s, reader), pc__result_number(s, i)}, 2, true);
 }
 
 static bool is_large(const pc_call *layer)
@@ -62,10 +56,10 @@ static void forward(pc__epilogues *s, int i)
     const pc__linear_attributes *before = layer->call->attributes;
     const int own = pc__result_number(s, i), n = layer->call->n_in;
     const int gelu = before->activation == PC_ACTIVATION_NONE && is_result(layer->call->out[0]) &&
-                             is_large(layer->call) && is_temporary(s, own)
+                             is_large(layer->call) && pc__is_temporary(s, own)
                          ? reader_of(s, i, PC__OP_gelu_tanh)
                          : -1;
-    if (gelu < 0 || pc__is_only_for(s, own, &gelu, 1) || !can_move(s, i, gelu, own))
+    if (gelu < 0 || pc__is_only_for(s, own, &gelu, 1) || !can_move(s, i, gelu))
         return;
     pc__linear_attributes attributes = *before;
     pc_tensor behind = pc__seen_as(layer->call->out[0], pc__result(s, gelu));

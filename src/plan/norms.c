@@ -3,12 +3,6 @@
  * same, for kernels compute in float32 and round once. Then they take over additions (norms_add.c). */
 #include "plan/epilogue.h"
 
-static bool is_temporary(const pc__epilogues *s, int number)
-{
-    const pc__plan_storage *storage = &s->plan->storage[number];
-    return storage->place == PC__PLACE_TEMPORARY && storage->writes == 1;
-}
-
 /* Between float32 and 16 bits, of numbers that lie in C order on both sides. */
 static bool is_cast(const pc__epilogues *s, int i, bool down)
 {
@@ -17,8 +11,8 @@ static bool is_cast(const pc__epilogues *s, int i, bool down)
     const pc_tensor *in = pc__node(s, i)->call->in[0], *out = pc__result(s, i);
     const pc_tensor *wide = down ? in : out, *half = down ? out : in;
     return wide->dtype == PC_F32 && pc__is_half((pc_dtype)half->dtype) && pc__is_contiguous(in) &&
-           pc__is_contiguous(out) && is_temporary(s, pc__node(s, i)->number[0]) &&
-           is_temporary(s, pc__result_number(s, i));
+           pc__is_contiguous(out) && pc__is_temporary(s, pc__node(s, i)->number[0]) &&
+           pc__is_temporary(s, pc__result_number(s, i));
 }
 
 /* The node's call with operand k, inputs first, in another tensor; the cast that made or read it is gone. */

@@ -42,12 +42,6 @@ bool pc__is_between(const pc__epilogues *s, int from, int to, const pc_stream *o
     return false;
 }
 
-static bool is_temporary(const pc__epilogues *s, int number)
-{
-    const pc__plan_storage *storage = &s->plan->storage[number];
-    return storage->place == PC__PLACE_TEMPORARY && storage->writes == 1;
-}
-
 /* In C order on 16 bytes, whatever it holds. */
 static bool lies_well(const pc_tensor *t)
 {
@@ -139,7 +133,7 @@ static int source_of(const pc__epilogues *s, int sum, int k, pc_dtype dtype)
     const int number = pc__node(s, sum)->number[k], cast = s->uses.writer[number];
     if (dtype == PC_F32)
         return -1;
-    return is_temporary(s, number) && is_cast(s, cast, pc__node(s, sum)->stream, dtype, false) &&
+    return pc__is_temporary(s, number) && is_cast(s, cast, pc__node(s, sum)->stream, dtype, false) &&
                    pc__is_only_for(s, number, &sum, 1)
                ? cast
                : -2;
@@ -151,7 +145,7 @@ static void make_sum(pc__epilogues *s, int i)
     const pc_tensor *x = norm->call->in[0], *y = norm->call->out[0];
     const pc__layer_norm_attributes *a = norm->call->attributes;
     const int total = norm->number[0], sum = s->uses.writer[total];
-    if (x->dtype != PC_F32 || a->adds || !pc__norm_adds(a->n, false) || !is_temporary(s, total) || sum > i ||
+    if (x->dtype != PC_F32 || a->adds || !pc__norm_adds(a->n, false) || !pc__is_temporary(s, total) || sum > i ||
         !is_sum(s, sum, norm->stream, x) || !lies_well(y) || !parameters_lie_well(norm->call, 1))
         return;
     int k = 1, cast = source_of(s, sum, 1, (pc_dtype)y->dtype);
@@ -198,7 +192,7 @@ static int cast_of(const pc__epilogues *s, int number, const pc_stream *stream, 
 {
     for (int i = s->uses.first[number]; i < s->uses.first[number + 1]; i++) {
         const int reader = s->uses.reader[i];
-        if (is_cast(s, reader, stream, half, true) && is_temporary(s, pc__result_number(s, reader)))
+        if (is_cast(s, reader, stream, half, true) && pc__is_temporary(s, pc__result_number(s, reader)))
             return reader;
     }
     return -1;
@@ -212,7 +206,7 @@ static void add_gradient(pc__epilogues *s, int i)
     const int own = gradient->number[call->n_in];
     const pc_tensor *dy = call->in[0], *x = call->in[1], *dx = call->out[0];
     if (x->dtype != PC_F32 || a->adds || call->n_out != 3 || !a->needs[0] || !pc__norm_adds(a->n, true) ||
-        !is_temporary(s, own) || !fills(dx, x) || !fills(dy, x) || !parameters_lie_well(call, 3))
+        !pc__is_temporary(s, own) || !fills(dx, x) || !fills(dy, x) || !parameters_lie_well(call, 3))
         return;
     made m = made_of(gradient);
     int sum = reader_of(s, own), total = own;
@@ -220,7 +214,7 @@ static void add_gradient(pc__epilogues *s, int i)
         const pc__plan_node *adds = pc__node(s, sum);
         const int k = adds->number[0] == own, other = adds->number[k];
         total = pc__result_number(s, sum);
-        if (other != own && total != own && is_temporary(s, total) && s->uses.writer[other] < i &&
+        if (other != own && total != own && pc__is_temporary(s, total) && s->uses.writer[other] < i &&
             !pc__is_between(s, i + 1, sum, gradient->stream, (int[]){total, other}, 2, true)) {
             put(&m, call->n_in, adds->call->out[0], total);
             add_input(&m, adds->call->in[k], other, dx);

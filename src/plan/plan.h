@@ -137,11 +137,11 @@ void pc__pass_shadows(pc_graph *graph);
 /* Activations, max-poolings and copies into C order that convolutions and linear layers do on the way out. */
 void pc__pass_epilogues(pc__plan *plan, const pc__backend *backend);
 
-/* gelu_tanh of 16 bits behind a linear layer, and the gradient of it behind the product that makes the one behind it. */
+/* gelu_tanh of 16 bits that linear layers do on the way out. */
 void pc__pass_gelu(pc__plan *plan, const pc__backend *backend);
 
-/* Normalisations that write 16 bits, and gradients of them that read 16 bits, where a cast did; and that add what a
- * residual network adds around them. */
+/* Normalisations that write 16 bits, and gradients of them that read 16 bits, where a cast did; that add what a residual
+ * network adds around them; and, of channels, that do a ReLU and an addition on the way out. */
 void pc__pass_norms(pc__plan *plan, const pc__backend *backend);
 
 /* Copies of what an element-by-element call made, and nobody else reads: it makes the copy. */
