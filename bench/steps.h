@@ -19,14 +19,40 @@ static inline int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Milliseconds until the first step was done, and of a step: the median of rounds of `steps`. */
-static inline pc_status steps_timed(pc_status (*learn)(void *), void *user, pc_optimizer *optimizer, pc_device device,
-                                    int steps, double *first, double *median)
+typedef struct training {
+    pc_tensor *(*loss)(void *);
+    void *user;
+    pc_optimizer *optimizer;
+    pc_dtype autocast; /* PC_F32: none */
+} training;
+
+static inline pc_status learn(void *user)
+{
+    const training *t = user;
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        pc_tensor *loss = NULL;
+        if (t->autocast == PC_F32)
+            loss = t->loss(t->user);
+        else
+            PC_AUTOCAST(t->autocast)
+                loss = pc_keep(t->loss(t->user));
+        status = pc_backward(loss);
+        if (status == PC_OK)
+            status = pc_optimizer_step(t->optimizer);
+    }
+    return status;
+}
+
+/* Milliseconds until the first step towards less loss was done, and of a step: the median of rounds of `steps`. */
+static inline pc_status steps_timed(pc_tensor *(*loss)(void *), void *user, pc_optimizer *optimizer, pc_dtype autocast,
+                                    pc_device device, int steps, double *first, double *median)
 {
     enum { ROUNDS = 7 };
     double times[ROUNDS] = {0};
     const double begin = now_ms();
-    pc_step *step = pc_step_new(learn, user, optimizer);
+    training t = {loss, user, optimizer, autocast};
+    pc_step *step = pc_step_new(learn, &t, optimizer);
     pc_status status = step ? pc_step_run(step) : pc_error_last()->status;
     if (status == PC_OK)
         status = pc_device_synchronize(device);

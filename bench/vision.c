@@ -11,25 +11,12 @@ typedef struct job {
     pc_module *net;
     pc_optimizer *sgd;
     pc_tensor *x, *labels;
-    pc_dtype autocast; /* PC_F32: none */
 } job;
 
-static pc_status learn(void *user)
+static pc_tensor *loss_of(void *user)
 {
     job *j = user;
-    pc_status status = PC_OK;
-    PC_SCOPE {
-        pc_tensor *loss = NULL;
-        if (j->autocast == PC_F32)
-            loss = pc_cross_entropy(pc_forward(j->net, j->x), j->labels);
-        else
-            PC_AUTOCAST(j->autocast)
-                loss = pc_keep(pc_cross_entropy(pc_forward(j->net, j->x), j->labels));
-        status = pc_backward(loss);
-        if (status == PC_OK)
-            status = pc_optimizer_step(j->sgd);
-    }
-    return status;
+    return pc_cross_entropy(pc_forward(j->net, j->x), j->labels);
 }
 
 static pc_tensor *labels_of(int64_t n, int classes, pc_device device)
@@ -66,13 +53,14 @@ int main(int argc, char **argv)
     const int64_t batch = atoll(argv[4]);
     pc_device device = pc_device_pick(argv[1]);
     pc_memory_stats memory;
-    job j = {.autocast = strcmp(argv[2], "bf16") == 0 ? PC_BF16 : PC_F32};
+    job j = {0};
+    const pc_dtype autocast = strcmp(argv[2], "bf16") == 0 ? PC_BF16 : PC_F32;
     double first = 0, median = 0;
     if (strcmp(argv[2], "tf32") == 0)
         pc_matmul_precision_set(PC_PRECISION_TF32);
     pc_seed(1);
     if (make(&j, argv[3], batch, size, classes, device) != PC_OK ||
-        steps_timed(learn, &j, j.sgd, device, argc > 7 ? atoi(argv[7]) : 10, &first, &median) != PC_OK ||
+        steps_timed(loss_of, &j, j.sgd, autocast, device, argc > 7 ? atoi(argv[7]) : 10, &first, &median) != PC_OK ||
         pc_memory_query(device, &memory) != PC_OK)
         return pc_report(stderr);
     printf("{\"step_ms\": %.4f, \"first_ms\": %.1f, \"pictures_per_second\": %.0f, \"peak_mb\": %.0f}\n", median, first,
