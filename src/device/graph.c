@@ -61,6 +61,20 @@ pc_status pc__graph_takes(pc_stream *stream, const pc__work *work)
     return pc__plan_wait(stream, graph->stream, work);
 }
 
+pc_status pc__graph_follows(pc_stream *stream, const pc__storage *storage, bool write, const pc__work *work)
+{
+    pc_graph *graph = pc__recorder_any();
+    for (; graph; graph = graph->next) {
+        const pc__graph_use *use = pc__graph_use_of(graph, storage);
+        if (use && graph->backend == stream->backend && (write || use->write || use->made))
+            break;
+    }
+    if (!graph || pc__graph_of(stream))
+        return PC_OK;
+    PC__TRY(join(stream, graph));
+    return pc__plan_wait(stream, graph->stream, work);
+}
+
 pc_status pc__graph_meets(pc_stream *stream, pc_stream *other, uint64_t ticket, const char *who, bool *joined)
 {
     *joined = false;

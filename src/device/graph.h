@@ -60,6 +60,10 @@ pc_status pc__graph_take_all(pc_stream *stream);
 /* `work` is about to be queued on the stream, whose lock is held: make it part of a recording that takes all. */
 pc_status pc__graph_takes(pc_stream *stream, const pc__work *work);
 
+/* The same for a device that works at once, where no wait says so: `work` on the stream uses the storage, and has to
+ * come behind what a recording of the calling thread does with it. */
+pc_status pc__graph_follows(pc_stream *stream, const pc__storage *storage, bool write, const pc__work *work);
+
 /* Work that is being recorded on `stream` uses the storage: the graph keeps it. `whole`: it writes all of it, and reads
  * nothing. */
 pc_status pc__graph_uses(pc_stream *stream, pc__storage *storage, bool write, bool whole);

@@ -55,7 +55,10 @@ static void heal(const pc_call *call)
 static pc_status settle(const pc_call *call, pc_stream *stream)
 {
     PC__TRY(pc__recorder_admits(stream, call->op->name));
-    PC__TRY(pc__graph_takes(stream, &(pc__work){.name = call->op->name}));
+    const pc__work work = {.name = call->op->name};
+    PC__TRY(pc__graph_takes(stream, &work));
+    for (int i = 0; i < call->n_in + call->n_out && pc__recorder_any(); i++)
+        PC__TRY(pc__graph_follows(stream, pc__call_tensor(call, i)->storage, pc__call_writes(call, i), &work));
     const bool recorded = pc__graph_of(stream);
     for (int i = 0; i < call->n_in + call->n_out; i++) {
         pc__storage *storage = pc__call_tensor(call, i)->storage;

@@ -311,9 +311,39 @@ static void graphs_outlive_streams(void **state)
     assert_int_equal(pc_allocator_live(), before);
 }
 
+/* What another stream does with results of the recording is part of it; with what it only reads, is not. */
+static void other_streams_join_by_data(void **state)
+{
+    (void)state;
+    pc_stream *stream = pc_stream(test_device()), *other = pc_stream(test_device());
+    pc_graph *graph = NULL;
+    PC_SCOPE {
+        pc_tensor *x = pc_full(PC_SHAPE(3), 1, PC_F32, test_device()), *behind = NULL, *beside = NULL;
+        PC_WITH_STREAM(stream) {
+            assert_ok(pc_graph_begin(stream));
+            pc_tensor *y = pc_mul_scalar(x, 3);
+            PC_WITH_STREAM(other) {
+                beside = pc_mul_scalar(x, 5);
+                behind = pc_mul_scalar(y, 2);
+            }
+            graph = pc_graph_end(stream);
+        }
+        assert_not_null_ok(graph);
+        assert_close(pc_item(pc_sum(beside)), 15, 0);
+        assert_ok(pc_fill(x, 2));
+        assert_ok(pc_graph_launch(graph, NULL));
+        assert_close(pc_item(pc_sum(behind)), 36, 0);
+        assert_close(pc_item(pc_sum(beside)), 15, 0);
+    }
+    pc_graph_free(graph);
+    pc_stream_free(stream);
+    pc_stream_free(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(other_streams_join_by_data, nothing_left),
         cmocka_unit_test(recorded_steps_copy_no_gradients),
         cmocka_unit_test(launches_repeat_the_step),
         cmocka_unit_test(a_forward_pass_alone),
