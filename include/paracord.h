@@ -14,6 +14,7 @@
 #include <paracord/fit.h>
 #include <paracord/gpt.h>
 #include <paracord/gpt_train.h>
+#include <paracord/group.h>
 #include <paracord/half.h>
 #include <paracord/image.h>
 #include <paracord/keras.h>

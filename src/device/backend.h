@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define PC__BACKEND_API 16
+#define PC__BACKEND_API 17
 
 struct pc_call; /* an op with its tensors: tensor/call.h */
 typedef pc_status (*pc__kernel)(pc_stream *stream, const struct pc_call *call);
@@ -131,6 +131,9 @@ typedef struct pc__backend {
 
     /* Kernels by op; a missing one is an error that names op, dtype and device. */
     const pc__kernel *(*kernels)(void);
+
+    /* Who moves data between ranks on this backend's devices (ops/collective.h). (optional) */
+    const struct pc__engine *engine;
 
     /* Kernels of the lessons, by ops/lessons.h. (optional: for a backend that runs another one's) */
     const pc__lesson_kernel *(*lessons)(void);

@@ -3,6 +3,7 @@
 
 #include "cpu/cpu.h"
 #include "device/failure.h"
+#include "ops/collective.h"
 
 static int count(char *why, size_t n)
 {
@@ -122,6 +123,14 @@ static pc_status stream_wait(pc_stream *stream, pc_stream *other, uint64_t ticke
     return PC_OK;
 }
 
+static pc_status open_links(int index)
+{
+    pthread_mutex_lock(&pc__sim.lock);
+    pc_status status = pc__sim_links_open(&pc__sim.device[index]);
+    pthread_mutex_unlock(&pc__sim.lock);
+    return status;
+}
+
 static pc_status submit(pc_stream *stream, pc__kernel kernel, const pc_call *call, const pc__work *work)
 {
     pc__sim_command *c = command_new(PC__SIM_KERNEL, work);
@@ -129,10 +138,14 @@ static pc_status submit(pc_stream *stream, pc__kernel kernel, const pc_call *cal
         return PC_ERR_MEMORY;
     c->kernel.run = kernel;
     c->kernel.call = pc__call_freeze(call, (ptrdiff_t)pc__sim.device[stream->device.index].bytes);
-    if (c->kernel.call)
+    pc_status status = c->kernel.call ? PC_OK : PC_ERR_MEMORY;
+    if (status == PC_OK && pc__is_collective(call->op))
+        status = open_links(stream->device.index);
+    if (status == PC_OK)
         return put(stream, c);
+    pc__free(c->kernel.call);
     pc__free(c);
-    return PC_ERR_MEMORY;
+    return status;
 }
 
 static pc_status copy(pc_stream *stream, void *to, pc_device to_device, const void *from, pc_device from_device,

@@ -66,7 +66,7 @@ static void name_work(pc_error *error, const pc__sim_command *c, int device)
 static void tell(const pc__sim_lane *lane, const pc__sim_stream *s, const pc__sim_command *c, uint64_t ticket,
                  int64_t started)
 {
-    static const char *const names[PC__SIM_ENGINES] = {"compute", "copy in", "copy out", "host"};
+    static const char *const names[PC__SIM_ENGINES] = {"compute", "copy in", "copy out", "host", "link"};
     pc__trace_work_done(&(pc__trace_work){.name = c->work.name,
                                           .device = s->stream->device,
                                           .stream = s->stream->id,
@@ -122,7 +122,7 @@ static void *engine_main(void *context)
 static bool start(pc__sim_lane *lane)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
-    static const char *const names[PC__SIM_ENGINES] = {"compute", "in", "out", "host"};
+    static const char *const names[PC__SIM_ENGINES] = {"compute", "in", "out", "host", "link"};
     sigset_t set, before;
     sigfillset(&set);
     for (int i = 0; i < PC__COUNT(faults); i++)
@@ -137,18 +137,32 @@ static bool start(pc__sim_lane *lane)
     return fine;
 }
 
+static pc_status start_some(pc__sim_device *device, pc__sim_engine_kind engine, int count)
+{
+    for (int i = 0; i < count; i++) {
+        pc__sim_lane *lane = &device->lane[device->lanes];
+        *lane = (pc__sim_lane){.device = device, .engine = engine, .number = i};
+        if (!start(lane))
+            return pc__fail(PC_ERR_MEMORY, "sim:%d: the system gives no threads for its engines", device->index);
+        device->lanes++;
+    }
+    return PC_OK;
+}
+
 static pc_status start_all(pc__sim_device *device)
 {
-    int count[PC__SIM_ENGINES] = {[PC__SIM_COMPUTE] = pc__sim.options.kernels, 1, 1, 1};
-    for (int e = 0; e < PC__SIM_ENGINES; e++)
-        for (int i = 0; i < count[e]; i++) {
-            pc__sim_lane *lane = &device->lane[device->lanes];
-            *lane = (pc__sim_lane){.device = device, .engine = (pc__sim_engine_kind)e, .number = i};
-            if (!start(lane))
-                return pc__fail(PC_ERR_MEMORY, "sim:%d: the system gives no threads for its engines", device->index);
-            device->lanes++;
-        }
+    PC__TRY(start_some(device, PC__SIM_COMPUTE, pc__sim.options.kernels));
+    for (pc__sim_engine_kind e = PC__SIM_COPY_IN; e <= PC__SIM_HOST; e++)
+        PC__TRY(start_some(device, e, 1));
     return PC_OK;
+}
+
+pc_status pc__sim_links_open(pc__sim_device *device)
+{
+    if (device->has_links)
+        return PC_OK;
+    device->has_links = true;
+    return start_some(device, PC__SIM_LINK, PC__SIM_LINKS);
 }
 
 /* A child of fork has none of the threads. */
@@ -184,7 +198,7 @@ pc_status pc__sim_device_open(pc__sim_device *device)
     if (!told)
         told = pthread_atfork(hold_lock, let_lock_go, lose_all) == 0;
     device->index = (int)(device - pc__sim.device);
-    device->stop = device->lost = false;
+    device->stop = device->lost = device->has_links = false;
     device->lanes = 0;
     PC__TRY(pc__sim_heap_open(device));
     for (int e = 0; e < PC__SIM_ENGINES; e++)

@@ -3,6 +3,7 @@
 
 #include "device/failure.h"
 #include "device/trace.h"
+#include "ops/collective.h"
 
 void pc__sim_let_go(pc__sim_stream *s)
 {
@@ -126,6 +127,8 @@ static void step_over(pc__sim_stream *s)
 
 static pc__sim_engine_kind engine_of(const pc__sim_command *c)
 {
+    if (c->kind == PC__SIM_KERNEL && pc__is_collective(c->kernel.call->op))
+        return PC__SIM_LINK;
     return c->kind == PC__SIM_KERNEL ? PC__SIM_COMPUTE : c->kind == PC__SIM_COPY ? c->copy.engine : PC__SIM_HOST;
 }
 

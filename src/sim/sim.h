@@ -12,6 +12,7 @@ typedef enum pc__sim_engine_kind {
     PC__SIM_COPY_IN,
     PC__SIM_COPY_OUT,
     PC__SIM_HOST,
+    PC__SIM_LINK, /* collectives, which wait for other ranks */
     PC__SIM_ENGINES
 } pc__sim_engine_kind;
 
@@ -100,6 +101,9 @@ typedef struct pc__sim_engine {
     pthread_cond_t work;
 } pc__sim_engine;
 
+/* Of several groups some may wait while others go on. */
+#define PC__SIM_LINKS 4
+
 #define PC__SIM_KERNELS_MAX 16
 
 /* A thread of an engine. */
@@ -119,10 +123,11 @@ typedef struct pc__sim_block {
 typedef struct pc__sim_device {
     int index;
     bool open, lost, stop;
+    bool has_links;
     bool forked; /* open in the process that this one is a child of: no thread of it is here */
     pc_error loss;
     pc__sim_engine engine[PC__SIM_ENGINES];
-    pc__sim_lane lane[PC__SIM_KERNELS_MAX + 3];
+    pc__sim_lane lane[PC__SIM_KERNELS_MAX + 3 + PC__SIM_LINKS];
     int lanes;
     char *memory;          /* the addresses that storages hold: no access */
     size_t bytes;          /* and, that far behind, where engines find the contents */
@@ -159,6 +164,7 @@ static inline void *pc__sim_inside(pc_device device, const void *address)
 /* engine.c: threads. The lock is held; it is let go while they are joined. */
 pc_status pc__sim_device_open(pc__sim_device *device);
 void pc__sim_device_close(pc__sim_device *device);
+pc_status pc__sim_links_open(pc__sim_device *device); /* before the first collective */
 
 /* queue.c: the lock is held. */
 void pc__sim_push(pc__sim_stream *s, pc__sim_command *command);

@@ -58,7 +58,9 @@ enum pc__op_flags {
      * those differ. */
     PC__BY_ATTRIBUTES = 1 << 15,
     PC__TAKES_NUMBER = 1 << 16, /* of two inputs; with one, its attributes have a number for the other (ops/number.h) */
-    PC__SAVE_IN0 = 1 << 24,     /* and so on: eight bits, one for each of the first inputs */
+    /* of several ranks together: none may leave it out, nor do it twice */
+    PC__COLLECTIVE = PC__IN_PLACE | PC__SIDE_EFFECTS | PC__BY_ALL_ATTRIBUTES,
+    PC__SAVE_IN0 = 1 << 24, /* and so on: eight bits, one for each of the first inputs */
     PC__SAVE_IN1 = 1 << 25,
     PC__SAVE_IN2 = 1 << 26,
     PC__SAVE_IN3 = 1 << 27,

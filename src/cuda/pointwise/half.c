@@ -1,6 +1,7 @@
 /* half.c: calls with 16-bit numbers by kernels that have none: inputs are converted to float32, results rounded once
  * where they are stored. */
 #include "cuda/pointwise/each.h"
+#include "ops/collective.h"
 #include "ops/step.h"
 #include "ops/table.h"
 #include "tensor/floats.h"
@@ -85,6 +86,9 @@ static const bool native[PC__OP_COUNT] = {
     [PC__OP_convolve] = true,
     [PC__OP_convolve_input] = true,
     [PC__OP_convolve_weight] = true,
+#define NAME(op, in_place, peer) [PC__OP_##op] = true,
+    PC__COLLECTIVES(NAME)
+#undef NAME
 };
 
 bool pc__cuda_wants_floats(const pc_call *call)

@@ -1,4 +1,5 @@
 /* plugin.c: CUDA devices as a backend, and the one function that the library calls. */
+#include "cuda/dist/nccl.h"
 #include "cuda/lessons/lessons.h"
 #include "cuda/runtime/rows.h"
 #include "cuda/runtime/state.h"
@@ -47,6 +48,7 @@ static const pc__backend backend = {
     .graph_update = pc__cuda_graph_update,
     .graph_close = pc__cuda_graph_close,
     .is_faster_apart = pc__cuda_is_faster_apart,
+    .engine = &pc__cuda_nccl,
     .kernels = pc__cuda_kernels,
     .lessons = pc__cuda_lessons,
 };

@@ -1,0 +1,89 @@
+/* split.c: groups of some ranks of a group. */
+#include "dist/group.h"
+
+typedef struct choice {
+    int color, key;
+    pc__place *place; /* of a group of threads: what the lowest rank of its color has made */
+} choice;
+
+static bool goes_before(const choice *all, int a, int b)
+{
+    return all[a].key != all[b].key ? all[a].key < all[b].key : a < b;
+}
+
+/* Ranks of the color, in the order of the new group. */
+static int members_of(const choice *all, int size, int color, int *members)
+{
+    int n = 0;
+    for (int r = 0; r < size; r++) {
+        if (all[r].color != color)
+            continue;
+        int at = n++;
+        for (; at > 0 && goes_before(all, r, members[at - 1]); at--)
+            members[at] = members[at - 1];
+        members[at] = r;
+    }
+    return n;
+}
+
+/* The first of the new group makes the place where it meets, and all learn of it. */
+static pc_status find_place(pc_group *g, const int *members, int size, pc_group *made, choice *all)
+{
+    choice mine = {.place = NULL};
+    const bool first = made && members[0] == g->rank;
+    if (first)
+        mine.place = pc__place_new(size);
+    PC__TRY(pc__group_exchange(g, &mine, sizeof mine, all));
+    if (made && (made->place = all[members[0]].place) && !first)
+        pc__place_hold(made->place);
+    PC__TRY(pc__group_exchange(g, &mine, sizeof mine, all)); /* nobody lets go of it before all hold it */
+    if (!made || made->place)
+        return PC_OK;
+    return first ? PC_ERR_MEMORY
+                 : pc__fail(PC_ERR_MEMORY, "pc_group_split: rank %d has no memory for the group", members[0]);
+}
+
+static pc_group *make(pc_group *g, const int *members, int size, int color)
+{
+    char name[sizeof g->name];
+    int rank = 0, *outer = pc__alloc((size_t)size * sizeof *outer);
+    if (!outer)
+        return NULL;
+    for (int i = 0; i < size; i++) {
+        outer[i] = g->members[members[i]];
+        if (members[i] == g->rank)
+            rank = i;
+    }
+    snprintf(name, sizeof name, "%.24s/%lld.%d", g->name, (long long)g->splits, color);
+    pc_group *made = pc__group_new(name, rank, size, outer, g->seconds);
+    pc__free(outer);
+    return made;
+}
+
+static pc_group *split(pc_group *g, int color, choice *all, int *members)
+{
+    const int size = color < 0 ? 0 : members_of(all, g->size, color, members);
+    pc_group *made = size ? make(g, members, size, color) : NULL;
+    pc_status status = size && !made ? PC_ERR_MEMORY : PC_OK;
+    if (g->place && status == PC_OK)
+        status = find_place(g, members, made ? size : 0, made, all);
+    g->splits++;
+    if (status == PC_OK)
+        return made;
+    pc_group_free(made);
+    return NULL;
+}
+
+pc_group *pc_group_split(pc_group *group, int color, int key)
+{
+    PC__NEED_OR(NULL, group);
+    const choice mine = {.color = color, .key = key};
+    choice *all = pc__calloc((size_t)group->size, sizeof *all);
+    int *members = pc__alloc((size_t)group->size * sizeof *members);
+    pc_group *made = NULL;
+    if (all && members && pc__group_exchange(group, &mine, sizeof mine, all) == PC_OK)
+        made = split(group, color, all, members);
+    pc__free(all);
+    pc__free(members);
+    return made;
+}

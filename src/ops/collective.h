@@ -1,0 +1,82 @@
+/* collective.h: what collectives are to the floors below groups: ops with a communicator among their attributes, and an
+ * engine that does them.
+ *
+ * Dense memory is what takes part, element by element in the order of the memory. in_place: out[0] is read and written.
+ * The others read in[0] and write out[0]. A rank that has nothing to give or to take passes an empty tensor. */
+#ifndef PC__COLLECTIVE_H
+#define PC__COLLECTIVE_H
+
+#include "tensor/call.h"
+
+#include <paracord/group.h>
+
+/* NAME(op, in place, root or other rank counts) */
+#define PC__COLLECTIVES(NAME)                                                                                          \
+    NAME(all_reduce, true, false)                                                                                      \
+    NAME(broadcast, true, true)                                                                                        \
+    NAME(reduce, true, true)                                                                                           \
+    NAME(all_gather, false, false)                                                                                     \
+    NAME(reduce_scatter, false, false)                                                                                 \
+    NAME(gather_to, false, true)                                                                                       \
+    NAME(scatter, false, true)                                                                                         \
+    NAME(all_to_all, false, false)                                                                                     \
+    NAME(send, true, true)                                                                                             \
+    NAME(receive, true, true)
+
+typedef struct pc__comm pc__comm;
+
+/* The attributes of all of them. */
+typedef struct pc__collective {
+    pc__comm *comm;
+    int reduction; /* pc_group_op, where there is one */
+    int peer;      /* the root, or the other rank */
+} pc__collective;
+
+enum { PC__ENGINE_ID = 128 };
+
+/* Who moves the data between the ranks of a group on one kind of device. */
+typedef struct pc__engine {
+    const char *name;
+    bool on_host; /* it reads and writes the memory itself, in the thread that runs the kernel */
+
+    /* What the ranks are to know of each other, made by rank 0 and given to all. (optional) */
+    pc_status (*id)(unsigned char id[PC__ENGINE_ID]);
+
+    /* comm comes with all but `implementation` set. All ranks call it; it waits for the others no longer than
+     * comm->seconds. */
+    pc_status (*open)(pc__comm *comm, const unsigned char id[PC__ENGINE_ID]);
+
+    /* Do the call, or queue it on the stream. */
+    pc_status (*run)(pc__comm *comm, pc_stream *stream, const pc_call *call);
+
+    /* What went wrong in what was queued. Any thread. (optional) */
+    pc_status (*query)(pc__comm *comm);
+
+    /* What is under way ends with an error that says why, now and for ever. Any thread. */
+    void (*abort)(pc__comm *comm, const char *why);
+
+    void (*close)(pc__comm *comm);
+} pc__engine;
+
+/* A rank's end of a group, on one device. */
+struct pc__comm {
+    const pc__engine *engine;
+    pc_device device;
+    int rank, size;
+    double seconds;     /* how long a wait for other ranks may last */
+    const char *group;  /* its name, for errors */
+    void *place;        /* of ranks that are threads: where they meet */
+    const int *members; /* the group's ranks in the world, for errors */
+    void *implementation;
+};
+
+/* The engine that an op's kernel is. */
+static inline pc_status pc__collective_run(pc_stream *stream, const pc_call *call)
+{
+    pc__comm *comm = ((const pc__collective *)call->attributes)->comm;
+    return comm->engine->run(comm, stream, call);
+}
+
+bool pc__is_collective(const pc__op *op);
+
+#endif
