@@ -8,6 +8,7 @@
 #include <paracord/autograd.h>
 #include <paracord/check.h>
 #include <paracord/classifier.h>
+#include <paracord/data_parallel.h>
 #include <paracord/device.h>
 #include <paracord/ema.h>
 #include <paracord/error.h>

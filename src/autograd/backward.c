@@ -1,4 +1,5 @@
 /* backward.c: the walk over the tape, newest record first, and the gradients of leaves. */
+#include "autograd/leaf_watch.h"
 #include "autograd/tape.h"
 
 #include "device/graph.h"
@@ -13,6 +14,7 @@
 typedef struct walk {
     pc__node **nodes;
     int count, capacity;
+    pc__leaf_sets sets;
     pc__node *one; /* the last record's, where its gradient is one and not there as a tensor */
 } walk;
 
@@ -48,7 +50,8 @@ static pc_status collect(walk *w, pc__node *root)
     for (int i = 0; i < w->count; i++) {
         pc__node *node = w->nodes[i];
         for (int k = 0; k < node->n_in; k++)
-            PC__TRY(reach(w, node->edges[k].node, visit));
+            PC__TRY(node->edges[k].leaf ? pc__leaf_awaits(&w->sets, node->edges[k].leaf, visit)
+                                        : reach(w, node->edges[k].node, visit));
     }
     qsort(w->nodes, (size_t)w->count, sizeof *w->nodes, newest_first);
     return PC_OK;
@@ -83,22 +86,21 @@ static bool lies_as(const pc_tensor *leaf, const pc_tensor *g)
 }
 
 /* Add g to what a leaf has collected. The first one is taken as it is where the caller says that it is `fresh` (nobody
- * uses it after this) and nobody else can see it. */
+ * uses it after this) and nobody else can see it, unless it has its place. */
 static pc_status collect_leaf(pc_tensor *leaf, pc_tensor *g, bool fresh)
 {
     if (leaf->grad)
         return pc_saxpy(leaf->grad, 1, g);
-    pc_tensor *own = fresh && lies_as(leaf, g) && is_alone(g) ? g : NULL;
+    pc_tensor *place = leaf->watch ? leaf->watch->place : NULL;
+    pc_tensor *own = !place && fresh && lies_as(leaf, g) && is_alone(g) ? g : NULL;
     if (!own) {
         pc__meta meta;
         pc__meta_like(&meta, leaf, (pc_dtype)g->dtype);
-        own = pc__tensor_new(&meta, g->storage->device);
+        own = place ? place : pc__tensor_new(&meta, g->storage->device);
         if (!own || pc_copy(own, g) != PC_OK)
             return pc_error_last()->status;
     }
-    PC__TRY(pc__grad_changes(leaf));
-    leaf->grad = pc_tensor_retain(own);
-    return PC_OK;
+    return pc__leaf_gets(leaf, own);
 }
 
 static pc_status arrive(pc__node *node, int output, pc_tensor *g)
@@ -246,11 +248,21 @@ static bool is_reached(const walk *w, const pc__node *node)
     return node == w->one;
 }
 
+/* Those that got nothing have no more to wait for either. */
+static pc_status tell_leaves(const pc__node *node)
+{
+    for (int k = 0; k < node->n_in; k++)
+        if (node->edges[k].leaf)
+            PC__TRY(pc__leaf_came(node->edges[k].leaf));
+    return PC_OK;
+}
+
 static pc_status walk_all(walk *w)
 {
     for (int i = 0; i < w->count; i++) {
         if (is_reached(w, w->nodes[i]))
             PC__TRY(differentiate(w->nodes[i]));
+        PC__TRY(tell_leaves(w->nodes[i]));
         pc__node_release(w->nodes[i]);
     }
     return PC_OK;
@@ -277,6 +289,7 @@ static pc_status walk_from(pc_tensor *t, pc_tensor *gradient)
         status = arrive(t->node, t->output, gradient);
     if (status == PC_OK)
         status = walk_all(&w);
+    status = pc__leaf_sets_end(&w.sets, status);
     finish(&w);
     return status;
 }

@@ -1,4 +1,5 @@
 /* leaf.c: which tensors collect gradients, and what they have collected. */
+#include "autograd/leaf_watch.h"
 #include "autograd/tape.h"
 
 #include "device/graph.h"
@@ -64,6 +65,13 @@ pc_status pc__grad_changes(pc_tensor *leaf)
     PC__TRY(pc__graph_changes(graph, leaf, leaf->grad, end_change));
     pc_tensor_retain(leaf);
     pc_tensor_retain(leaf->grad);
+    return PC_OK;
+}
+
+pc_status pc__leaf_gets(pc_tensor *leaf, pc_tensor *gradient)
+{
+    PC__TRY(pc__grad_changes(leaf));
+    leaf->grad = pc_tensor_retain(gradient);
     return PC_OK;
 }
 

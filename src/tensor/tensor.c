@@ -44,6 +44,7 @@ static pc_tensor *make(const pc__meta *meta, pc_device device, const char *maker
     t->offset = meta->offset;
     t->node = NULL;
     t->grad = NULL;
+    t->watch = NULL;
     return t;
 }
 

@@ -1,0 +1,57 @@
+/* data_parallel.h: one network on many ranks, each with a part of every batch.
+ *
+ *     pc_group *world = pc_group_world();
+ *     pc_ddp *ddp = pc_ddp(net, world);     // from now on all ranks have rank 0's weights
+ *     for (;;) {                            // the usual step: a plain one, or in pc_step_run
+ *         pc_tensor *loss = pc_cross_entropy(pc_forward(net, x), labels);
+ *         pc_backward(loss);                // gradients are the mean of all ranks' when it is done
+ *         pc_optimizer_step(adam);
+ *     }
+ *     pc_ddp_free(ddp);
+ *
+ * Gradients lie in buckets of some MB. A backward pass queues the reduction of a bucket on the group's stream as soon as
+ * its last gradient is there, so that it goes on while the next ones are computed; pc_grad is a view of the bucket. Where
+ * every rank has as many samples and losses are means, the step is that of one device with all the samples, up to
+ * rounding.
+ *
+ * A parameter that a rank's loss does not depend on counts as a gradient of zeros there. A failed backward pass leaves
+ * gradients that are not reduced: pc_zero_grad them, in all ranks.
+ */
+#ifndef PARACORD_DATA_PARALLEL_H
+#define PARACORD_DATA_PARALLEL_H
+
+#include <paracord/group.h>
+#include <paracord/nn.h>
+
+PC_BEGIN
+
+typedef struct pc_ddp pc_ddp;
+
+typedef struct pc_ddp_options {
+    int reserved_;
+    double bucket_mb;       /* of a bucket, in 2^20 bytes; 0: 25 */
+    double first_bucket_mb; /* of the first one that is full, small, so that sending begins early; 0: 1 */
+} pc_ddp_options;
+
+/* Train the module's parameters together with the other ranks of the group, which call this with the same network at the
+ * same time: parameters and buffers become those of rank 0; gradients of those that collect them now are reduced from now
+ * on. The module is where it is to be trained, and stays there; its tensors, the group and the module live as long, and
+ * longer than graphs that were recorded meanwhile. The caller owns it. NULL: PC_ERR_STATE where ranks have other networks
+ * (names, shapes, dtypes), or a parameter is in another one already; PC_ERR_ARGUMENT; PC_ERR_MEMORY; the group's errors. */
+PC_API PC_MUST_USE pc_ddp *pc_ddp_new(pc_module *module, pc_group *group, pc_ddp_options options);
+#define pc_ddp(...) PC_DDP_(__VA_ARGS__, )
+#define PC_DDP_(module, group, ...) pc_ddp_new((module), (group), PC_OPTIONS(pc_ddp_options, __VA_ARGS__))
+
+/* Gradients are this rank's own again. */
+PC_API void pc_ddp_free(pc_ddp *ddp);
+
+/* off: backward passes only add to this rank's gradients, which the next one with `on` (the state at the beginning)
+ * reduces together with its own: gradients of several batches, and one exchange. The same in all ranks. */
+PC_API void pc_ddp_set_sync(pc_ddp *ddp, bool on);
+
+/* Give all ranks rank 0's buffers (running statistics of batch normalisations, which each rank collects of its own
+ * samples). Before evaluating in all ranks, or where a checkpoint is not rank 0's. */
+PC_API PC_MUST_USE pc_status pc_ddp_share_buffers(pc_ddp *ddp);
+
+PC_END
+#endif

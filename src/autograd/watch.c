@@ -1,0 +1,31 @@
+/* watch.c: what a walk tells those who watch leaves. */
+#include "autograd/leaf_watch.h"
+
+pc_status pc__leaf_awaits(pc__leaf_sets *sets, pc_tensor *leaf, uint64_t visit)
+{
+    pc__leaf_watch *watch = leaf->watch;
+    if (!watch)
+        return PC_OK;
+    if (watch->set->visit != visit) {
+        PC__TRY(pc__grow((void **)&sets->set, &sets->room, sets->count, sizeof *sets->set));
+        watch->set->visit = visit;
+        PC__TRY(watch->set->begin(watch->set));
+        sets->set[sets->count++] = watch->set;
+    }
+    watch->awaited++;
+    return PC_OK;
+}
+
+pc_status pc__leaf_came(pc_tensor *leaf)
+{
+    pc__leaf_watch *watch = leaf->watch;
+    return watch && --watch->awaited == 0 ? watch->set->ready(watch->set, watch) : PC_OK;
+}
+
+pc_status pc__leaf_sets_end(pc__leaf_sets *sets, pc_status status)
+{
+    for (int i = 0; i < sets->count && status == PC_OK; i++)
+        status = sets->set[i]->end(sets->set[i]);
+    pc__free(sets->set);
+    return status;
+}

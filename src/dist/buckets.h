@@ -1,0 +1,26 @@
+/* buckets.h: gradients of many parameters in few pieces of memory. */
+#ifndef PC__BUCKETS_H
+#define PC__BUCKETS_H
+
+#include "autograd/leaf_watch.h"
+
+typedef struct pc__bucket {
+    pc_tensor *flat; /* all of its memory; a parameter's gradient is a view of it, on 256 bytes, zeros between them */
+    int first, last; /* parameters */
+    int left;        /* of a backward pass: those whose gradient is not there yet */
+} pc__bucket;
+
+typedef struct pc__buckets {
+    pc__bucket *bucket; /* in the order in which they get full: of the last parameters first */
+    int count, room;
+    pc__leaf_watch *watch; /* by parameter: its place; set and number are for whoever made it */
+    int *of;               /* by parameter: its bucket */
+} pc__buckets;
+
+/* For these parameters, which collect gradients and go through a network in about this order. Bytes: at least so much in
+ * a bucket, and in the first. PC_ERR_MEMORY. */
+pc_status pc__buckets_make(pc__buckets *buckets, pc_tensor *const *parameters, int count, double bytes,
+                           double first_bytes);
+void pc__buckets_free(pc__buckets *buckets, int parameters);
+
+#endif

@@ -1,0 +1,187 @@
+/* Data parallel training: ranks with parts of the batches end with the weights of one device with all of them. */
+#include "dist/ranks.h"
+
+enum { STEPS = 5, SAMPLES = 24, SIDE = 8, CLASSES = 4 };
+
+typedef struct job {
+    const char *network; /* "mlp", "cnn", "shared" */
+    bool recorded;
+    int accumulate; /* batches for each step */
+    double bucket_mb;
+    float *want; /* weights of one device, in order */
+    int64_t weights;
+} job;
+
+static pc_module *network(const char *name)
+{
+    pc_seed(3);
+    if (strcmp(name, "cnn") == 0)
+        return pc_sequential(pc_conv2d(1, 6, 3, .padding = 1, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2),
+                             pc_conv2d(6, 8, 3, .activation = PC_ACTIVATION_RELU),
+                             pc_flatten(), pc_linear(8 * 2 * 2, CLASSES));
+    return pc_sequential(pc_flatten(), pc_linear(SIDE * SIDE, 32, .activation = PC_ACTIVATION_RELU),
+                         pc_linear(32, 16, .activation = PC_ACTIVATION_RELU),
+                         pc_linear(16, CLASSES));
+}
+
+typedef struct learner {
+    const job *job;
+    pc_module *net;
+    pc_optimizer *optimizer;
+    pc_ddp *ddp;
+    pc_tensor *x, *labels; /* of the batches of one step */
+    int samples;           /* of one of them */
+} learner;
+
+static pc_status learn(void *user)
+{
+    const learner *l = user;
+    pc_status status = PC_OK;
+    const int parts = l->job->accumulate;
+    for (int k = 0; k < parts && status == PC_OK; k++)
+        PC_SCOPE {
+            if (l->ddp)
+                pc_ddp_set_sync(l->ddp, k == parts - 1);
+            pc_tensor *x = pc_slice(l->x, 0, k * l->samples, (k + 1) * l->samples, 1);
+            pc_tensor *labels = pc_slice(l->labels, 0, k * l->samples, (k + 1) * l->samples, 1);
+            pc_tensor *loss = pc_cross_entropy(pc_forward(l->net, x), labels);
+            status = pc_backward(pc_mul_scalar(loss, 1.0 / parts));
+        }
+    return status == PC_OK ? pc_optimizer_step(l->optimizer) : status;
+}
+
+/* Samples of step `step`, the same for all who ask. */
+static void fill(float *x, int64_t *labels, int step)
+{
+    uint64_t state = (uint64_t)step * 977 + 1;
+    for (int i = 0; i < SAMPLES * SIDE * SIDE; i++) {
+        state = state * 1664525 + 1013904223;
+        x[i] = (float)(state >> 8) / (float)(1 << 24) - 0.5f;
+    }
+    for (int i = 0; i < SAMPLES; i++)
+        labels[i] = (i * 5 + step) % CLASSES;
+}
+
+/* This rank's samples: of each accumulated batch its part. */
+static pc_status take(learner *l, int step, int rank, int size)
+{
+    float x[SAMPLES * SIDE * SIDE], own[SAMPLES * SIDE * SIDE];
+    int64_t labels[SAMPLES], own_labels[SAMPLES];
+    fill(x, labels, step);
+    const int batch = SAMPLES / l->job->accumulate, part = batch / size;
+    int at = 0;
+    for (int k = 0; k < l->job->accumulate; k++)
+        for (int i = 0; i < part; i++, at++) {
+            const int from = k * batch + rank * part + i;
+            memcpy(own + at * SIDE * SIDE, x + from * SIDE * SIDE, SIDE * SIDE * sizeof *x);
+            own_labels[at] = labels[from];
+        }
+    const pc_device device = pc_tensor_device(l->x);
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        status = pc_copy(l->x, pc_from_data(own, PC_SHAPE(at, 1, SIDE, SIDE), PC_F32, device));
+        if (status == PC_OK)
+            status = pc_copy(l->labels, pc_from_data(own_labels, PC_SHAPE(at), PC_I64, device));
+    }
+    return status;
+}
+
+static pc_status train(const job *j, pc_group *group, int rank, int size, pc_device device, float *weights, int64_t *n)
+{
+    learner l = {.job = j, .net = network(j->network), .samples = SAMPLES / j->accumulate / size};
+    pc_step *step = NULL;
+    pc_status status = pc_module_to(l.net, device, PC_F32);
+    pc_parameter list[16];
+    const int count = pc_module_parameter_list(l.net, list, 16);
+    for (int i = 0; i < count && rank && status == PC_OK; i++) /* rank 0's weights are what counts */
+        PC_NO_GRAD {
+            status = pc_fill(list[i].tensor, 0.25);
+        }
+    PC_SCOPE {
+        if (status == PC_OK && group) {
+            l.ddp = pc_ddp(l.net, group, .bucket_mb = j->bucket_mb, .first_bucket_mb = j->bucket_mb);
+            status = l.ddp ? PC_OK : pc_error_last()->status;
+        }
+        if (status == PC_OK) {
+            l.optimizer = pc_adam(l.net, .lr = 0.01);
+            l.x = pc_zeros(PC_SHAPE(SAMPLES / size, 1, SIDE, SIDE), PC_F32, device);
+            l.labels = pc_zeros(PC_SHAPE(SAMPLES / size), PC_I64, device);
+            step = j->recorded ? pc_step_new(learn, &l, l.optimizer) : NULL;
+        }
+        for (int i = 0; i < STEPS && status == PC_OK; i++) {
+            status = take(&l, i, rank, size);
+            if (status == PC_OK)
+                status = step ? pc_step_run(step) : learn(&l);
+        }
+        if (step && pc_step_why(step) && status == PC_OK)
+            status = PC_ERR_STATE; /* it was to be recorded */
+        *n = 0;
+        for (int i = 0; i < count && status == PC_OK; i++) {
+            const int64_t numbers = pc_tensor_count(list[i].tensor);
+            status = pc_read(list[i].tensor, weights + *n, (size_t)numbers * sizeof *weights);
+            *n += numbers;
+        }
+    }
+    pc_step_free(step);
+    pc_ddp_free(l.ddp);
+    pc_optimizer_free(l.optimizer);
+    pc_module_free(l.net);
+    return status;
+}
+
+enum { MOST = 4096 };
+
+static void work(rank_work *r)
+{
+    const job *j = r->context;
+    float got[MOST];
+    int64_t n;
+    RANK_OK(train(j, r->group, r->rank, r->size, r->device, got, &n));
+    RANK_TRUE(n == j->weights);
+    for (int64_t i = 0; i < n; i++) {
+        const double error = (double)got[i] - (double)j->want[i];
+        RANK_TRUE(error < 3e-6 && error > -3e-6);
+    }
+}
+
+static void ranks_learn_what_one_learns(const char *name, bool recorded, int accumulate, double bucket_mb)
+{
+    static float want[MOST];
+    job j = {.network = name, .recorded = recorded, .accumulate = accumulate, .bucket_mb = bucket_mb, .want = want};
+    assert_ok(train(&j, NULL, 0, 1, test_device(), want, &j.weights));
+    const int most = ranks_most();
+    for (int n = 1; n <= most; n++)
+        if (SAMPLES / accumulate % n == 0)
+            ranks_work(n, work, &j);
+}
+
+static void plain_steps(void **state)
+{
+    (void)state;
+    ranks_learn_what_one_learns("mlp", false, 1, 0);
+    ranks_learn_what_one_learns("cnn", false, 1, 1e-4);
+}
+
+static void recorded_steps(void **state)
+{
+    (void)state;
+    ranks_learn_what_one_learns("mlp", true, 1, 1e-3);
+    ranks_learn_what_one_learns("cnn", true, 1, 1e-4);
+}
+
+static void accumulated_steps(void **state)
+{
+    (void)state;
+    ranks_learn_what_one_learns("mlp", false, 2, 1e-3);
+    ranks_learn_what_one_learns("cnn", true, 3, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plain_steps),
+        cmocka_unit_test(recorded_steps),
+        cmocka_unit_test(accumulated_steps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
