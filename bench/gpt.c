@@ -1,7 +1,7 @@
 /* gpt.c: training steps of GPTs: forward, loss, backward, AdamW with clipping, one recording. Peer: bench/peers/gpt.py.
  *
- * Usage: bench.gpt DEVICE PRECISION LAYERS HEADS WIDTH VOCABULARY BATCH LENGTH [steps]
- * A line of JSON: milliseconds a step (median of batches of steps), until the first step was done, and megabytes at most. */
+ * Usage: bench.gpt DEVICES PRECISION LAYERS HEADS WIDTH VOCABULARY BATCH LENGTH [steps]
+ * DEVICES: cuda:0, or cuda*2 for two ranks, each with BATCH. A line of JSON: milliseconds a step (median of batches of steps), until the first step was done, and megabytes at most. */
 #include "steps.h"
 
 #include <string.h>
@@ -45,30 +45,52 @@ static pc_status make(job *j, char **word, pc_device device)
     return pc_optimizer_set_clip(j->adamw, PC_CLIP_NORM, 1);
 }
 
+static pc_status make_from(void *user, char **words, int count, pc_device device)
+{
+    (void)count;
+    return make(user, words, device);
+}
+
+static void free_all(void *user)
+{
+    job *j = user;
+    pc_tensor_free(j->x);
+    pc_tensor_free(j->y);
+    pc_optimizer_free(j->adamw);
+    pc_module_free(j->gpt);
+}
+
+static pc_module *network_of(void *user)
+{
+    return ((job *)user)->gpt;
+}
+
+static pc_optimizer *optimizer_of(void *user)
+{
+    return ((job *)user)->adamw;
+}
+
 int main(int argc, char **argv)
 {
+    double result[3];
+    trained t = {.job_bytes = sizeof(job),
+                 .make = make_from,
+                 .free = free_all,
+                 .loss = loss_of,
+                 .network = network_of,
+                 .optimizer = optimizer_of,
+                 .words = argv + 1,
+                 .count = argc - 1,
+                 .steps = argc > 9 ? atoi(argv[9]) : 20};
     if (argc < 9) {
-        fprintf(stderr, "usage: bench.gpt DEVICE PRECISION LAYERS HEADS WIDTH VOCABULARY BATCH LENGTH [steps]\n");
+        fprintf(stderr, "usage: bench.gpt DEVICES PRECISION LAYERS HEADS WIDTH VOCABULARY BATCH LENGTH [steps]\n");
         return 2;
     }
-    const char *precision = argv[2];
-    pc_device device = pc_device_pick(argv[1]);
-    pc_memory_stats memory;
-    job j = {0};
-    const pc_dtype autocast = strcmp(precision, "bf16") == 0 ? PC_BF16 : PC_F32;
-    double first = 0, median = 0;
-    if (strcmp(precision, "tf32") == 0)
-        pc_matmul_precision_set(PC_PRECISION_TF32);
-    pc_seed(1);
-    if (make(&j, argv + 1, device) != PC_OK ||
-        steps_timed(loss_of, &j, j.adamw, autocast, device, argc > 9 ? atoi(argv[9]) : 20, &first, &median) != PC_OK ||
-        pc_memory_query(device, &memory) != PC_OK)
-        return pc_report(stderr);
-    printf("{\"step_ms\": %.4f, \"first_ms\": %.1f, \"tokens_per_second\": %.0f, \"peak_mb\": %.0f}\n", median, first,
-           (double)pc_tensor_count(j.x) / median * 1e3, (double)memory.peak * 1e-6);
-    pc_tensor_free(j.x);
-    pc_tensor_free(j.y);
-    pc_optimizer_free(j.adamw);
-    pc_module_free(j.gpt);
-    return 0;
+    const int n = ranks_trained(&t, result);
+    if (n)
+        printf(
+            "{\"ranks\": %d, \"step_ms\": %.4f, \"first_ms\": %.1f, \"tokens_per_second\": %.0f, \"peak_mb\": %.0f}\n",
+            n, result[STEP_MS], result[FIRST_MS], n * atof(argv[7]) * atof(argv[8]) / result[STEP_MS] * 1e3,
+            result[PEAK_MB]);
+    return n ? 0 : 1;
 }

@@ -1,6 +1,8 @@
-/* steps.h: the time of training steps as one recording. */
+/* steps.h: the time of training steps as one recording, in one rank or in several. */
 #ifndef PC_BENCH_STEPS_H
 #define PC_BENCH_STEPS_H
+
+#include "ranks.h"
 
 #include <paracord.h>
 #include <stdlib.h>
@@ -71,6 +73,60 @@ static inline pc_status steps_timed(pc_tensor *(*loss)(void *), void *user, pc_o
     *median = times[ROUNDS / 2];
     pc_step_free(step);
     return status;
+}
+
+/* A training as a benchmark makes it, in every rank: its job, of so many bytes, from the command's words. */
+typedef struct trained {
+    size_t job_bytes;
+    pc_status (*make)(void *job, char **words, int count, pc_device device);
+    void (*free)(void *job);
+    pc_tensor *(*loss)(void *job);
+    pc_module *(*network)(void *job);
+    pc_optimizer *(*optimizer)(void *job);
+    char **words; /* DEVICES PRECISION ... */
+    int count, steps;
+} trained;
+
+enum { STEP_MS, FIRST_MS, PEAK_MB };
+
+static inline pc_status rank_trained(bench_rank *r)
+{
+    const trained *t = r->user;
+    const char *precision = t->words[1];
+    const pc_dtype autocast = strcmp(precision, "bf16") == 0 ? PC_BF16 : PC_F32;
+    pc_memory_stats memory;
+    pc_ddp *ddp = NULL;
+    void *job = calloc(1, t->job_bytes);
+    if (strcmp(precision, "tf32") == 0)
+        pc_matmul_precision_set(PC_PRECISION_TF32);
+    pc_seed(1);
+    pc_status status = t->make(job, t->words, t->count, r->device);
+    if (status == PC_OK && r->group)
+        status = (ddp = pc_ddp(t->network(job), r->group)) ? PC_OK : pc_error_last()->status;
+    if (status == PC_OK)
+        status = steps_timed(t->loss, job, t->optimizer(job), autocast, r->device, t->steps, &r->result[FIRST_MS],
+                             &r->result[STEP_MS]);
+    if (status == PC_OK)
+        status = pc_memory_query(r->device, &memory);
+    if (status == PC_OK)
+        r->result[PEAK_MB] = (double)memory.peak * 1e-6;
+    pc_ddp_free(ddp);
+    t->free(job);
+    free(job);
+    return status;
+}
+
+/* The slowest rank's, as the beginning of a line of JSON. How many ranks there were; 0: an error. */
+static inline int ranks_trained(trained *t, double result[3])
+{
+    bench_rank ranks[BENCH_RANKS];
+    const int n = bench_ranks_run(t->words[0], ranks, rank_trained, t);
+    for (int k = 0; k < 3; k++)
+        result[k] = 0;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < 3; k++)
+            result[k] = ranks[i].result[k] > result[k] ? ranks[i].result[k] : result[k];
+    return n;
 }
 
 #endif

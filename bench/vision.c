@@ -1,22 +1,26 @@
-/* vision.c: training steps of networks for pictures: forward, loss, backward, SGD with momentum, one recording. Peer:
+/* vision.c: training steps of networks for pictures: forward, loss, backward, SGD with momentum, one recording; with one class
+ * those of `paracord train` (article, two-conv), with Adam. Peer:
  * bench/peers/vision.py.
  *
- * Usage: bench.vision DEVICE PRECISION NETWORK BATCH [size] [classes] [steps]
- * A line of JSON: milliseconds a step (median of rounds of steps), until the first step was done, and megabytes at most. */
+ * Usage: bench.vision DEVICES PRECISION NETWORK BATCH [size] [classes] [steps]
+ * DEVICES: cuda:0, or cuda*2 for two ranks, each with BATCH. A line of JSON: milliseconds a step (median of rounds of steps), until the first step was done, and megabytes at most. */
 #include "steps.h"
+
+#include "train/arch.h"
 
 #include <string.h>
 
 typedef struct job {
     pc_module *net;
-    pc_optimizer *sgd;
+    pc_optimizer *optimizer;
     pc_tensor *x, *labels;
 } job;
 
 static pc_tensor *loss_of(void *user)
 {
     job *j = user;
-    return pc_cross_entropy(pc_forward(j->net, j->x), j->labels);
+    pc_tensor *y = pc_forward(j->net, j->x);
+    return pc_tensor_size(y, 1) == 1 ? pc_bce_with_logits(y, j->labels) : pc_cross_entropy(y, j->labels);
 }
 
 static pc_tensor *labels_of(int64_t n, int classes, pc_device device)
@@ -26,48 +30,70 @@ static pc_tensor *labels_of(int64_t n, int classes, pc_device device)
         labels[i] = i * 2654435761LL % classes;
     pc_tensor *made = labels ? pc_from_data(labels, PC_SHAPE(n), PC_I64, device) : NULL;
     free(labels);
-    return made;
+    return classes > 1 ? made : pc_zeros(PC_SHAPE(n, 1), PC_F32, device);
 }
 
 static pc_status make(job *j, const char *network, int64_t batch, int size, int classes, pc_device device)
 {
-    j->net = pc_picture_network(network, classes, .height = size, .width = size);
+    j->net = classes > 1 ? pc_picture_network(network, classes, .height = size, .width = size)
+                         : pc__arch_new(network, (pc__frame){size, size, 3}, 1, PC_INIT_GLOROT);
     if (!j->net || pc_module_to(j->net, device, PC_F32) != PC_OK)
         return pc_error_last()->status;
-    j->sgd = pc_sgd(j->net, .lr = 0.01, .momentum = 0.9, .weight_decay = 1e-4);
+    j->optimizer =
+        classes > 1 ? pc_sgd(j->net, .lr = 0.01, .momentum = 0.9, .weight_decay = 1e-4) : pc_adam(j->net, .lr = 1e-3);
     PC_SCOPE {
         pc_tensor *x = pc_permute(pc_randn(PC_SHAPE(batch, size, size, 3), PC_F32, device), PC_SHAPE(0, 3, 1, 2));
         j->x = pc_keep(x);
     }
     j->labels = labels_of(batch, classes, device);
-    return j->sgd && j->x && j->labels ? PC_OK : pc_error_last()->status;
+    return j->optimizer && j->x && j->labels ? PC_OK : pc_error_last()->status;
+}
+
+static pc_status make_from(void *user, char **words, int count, pc_device device)
+{
+    const int size = count > 4 ? atoi(words[4]) : 224, classes = count > 5 ? atoi(words[5]) : 1000;
+    return make(user, words[2], atoll(words[3]), size, classes, device);
+}
+
+static void free_all(void *user)
+{
+    job *j = user;
+    pc_tensor_free(j->x);
+    pc_tensor_free(j->labels);
+    pc_optimizer_free(j->optimizer);
+    pc_module_free(j->net);
+}
+
+static pc_module *network_of(void *user)
+{
+    return ((job *)user)->net;
+}
+
+static pc_optimizer *optimizer_of(void *user)
+{
+    return ((job *)user)->optimizer;
 }
 
 int main(int argc, char **argv)
 {
+    double result[3];
+    trained t = {.job_bytes = sizeof(job),
+                 .make = make_from,
+                 .free = free_all,
+                 .loss = loss_of,
+                 .network = network_of,
+                 .optimizer = optimizer_of,
+                 .words = argv + 1,
+                 .count = argc - 1,
+                 .steps = argc > 7 ? atoi(argv[7]) : 10};
     if (argc < 5) {
-        fprintf(stderr, "usage: bench.vision DEVICE PRECISION NETWORK BATCH [size] [classes] [steps]\n");
+        fprintf(stderr, "usage: bench.vision DEVICES PRECISION NETWORK BATCH [size] [classes] [steps]\n");
         return 2;
     }
-    const int size = argc > 5 ? atoi(argv[5]) : 224, classes = argc > 6 ? atoi(argv[6]) : 1000;
-    const int64_t batch = atoll(argv[4]);
-    pc_device device = pc_device_pick(argv[1]);
-    pc_memory_stats memory;
-    job j = {0};
-    const pc_dtype autocast = strcmp(argv[2], "bf16") == 0 ? PC_BF16 : PC_F32;
-    double first = 0, median = 0;
-    if (strcmp(argv[2], "tf32") == 0)
-        pc_matmul_precision_set(PC_PRECISION_TF32);
-    pc_seed(1);
-    if (make(&j, argv[3], batch, size, classes, device) != PC_OK ||
-        steps_timed(loss_of, &j, j.sgd, autocast, device, argc > 7 ? atoi(argv[7]) : 10, &first, &median) != PC_OK ||
-        pc_memory_query(device, &memory) != PC_OK)
-        return pc_report(stderr);
-    printf("{\"step_ms\": %.4f, \"first_ms\": %.1f, \"pictures_per_second\": %.0f, \"peak_mb\": %.0f}\n", median, first,
-           (double)batch / median * 1e3, (double)memory.peak * 1e-6);
-    pc_tensor_free(j.x);
-    pc_tensor_free(j.labels);
-    pc_optimizer_free(j.sgd);
-    pc_module_free(j.net);
-    return 0;
+    const int n = ranks_trained(&t, result);
+    if (n)
+        printf("{\"ranks\": %d, \"step_ms\": %.4f, \"first_ms\": %.1f, \"pictures_per_second\": %.0f, \"peak_mb\": "
+               "%.0f}\n",
+               n, result[STEP_MS], result[FIRST_MS], n * atof(argv[4]) / result[STEP_MS] * 1e3, result[PEAK_MB]);
+    return n ? 0 : 1;
 }

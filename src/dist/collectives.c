@@ -57,6 +57,12 @@ static pc_status call(const request *q, pc__group_end *end, pc_tensor *to, pc_te
     return status;
 }
 
+/* What a rank gets of itself. */
+static pc_status run_alone(const request *q)
+{
+    return q->from ? pc_copy(q->to, pc_reshape(q->from, pc_tensor_shape(q->to))) : PC_OK;
+}
+
 static pc_status run_whole(const request *q, pc__group_end *end)
 {
     const bool in_place = !q->from;
@@ -80,13 +86,14 @@ static pc_status run(const request *q)
     }
     if (!pc_tensor_count(q->to) && (!q->from || !pc_tensor_count(q->from)))
         return PC_OK;
-    pc__group_end *end = pc__group_end_of(q->group, device);
-    if (!end)
+    const bool alone = q->group->size == 1;
+    pc__group_end *end = alone ? NULL : pc__group_end_of(q->group, device);
+    if (!alone && !end)
         return pc_error_last()->status;
     pc_status status = PC_OK;
     PC_SCOPE {
         PC_NO_GRAD {
-            status = run_whole(q, end);
+            status = alone ? run_alone(q) : run_whole(q, end);
         }
     }
     return status;

@@ -19,6 +19,8 @@ static void rewrite(pc_graph *graph)
         pc__pass_norms(plan, backend);
     if (pc__plan_allows(PC__PASS_COPIES))
         pc__pass_copies(plan);
+    if (pc__plan_allows(PC__PASS_PLACES))
+        pc__pass_places(plan);
     if (pc__plan_allows(PC__PASS_REGIONS))
         pc__pass_regions(plan, backend);
     if (pc__plan_allows(PC__PASS_CASTS))

@@ -17,6 +17,7 @@ typedef enum pc__pass {
     PC__PASS_GELU,
     PC__PASS_NORMS,
     PC__PASS_COPIES,
+    PC__PASS_PLACES,
     PC__PASS_REGIONS,
     PC__PASS_CASTS,
     PC__PASS_PITCHES,
@@ -146,6 +147,9 @@ void pc__pass_norms(pc__plan *plan, const pc__backend *backend);
 
 /* Copies of what an element-by-element call made, and nobody else reads: it makes the copy. */
 void pc__pass_copies(pc__plan *plan);
+
+/* Copies into memory that is there of what a call made, and nobody else reads: it writes that itself. */
+void pc__pass_places(pc__plan *plan);
 
 /* Element-by-element calls that become a step of a region (ops/region.h). */
 void pc__pass_regions(pc__plan *plan, const pc__backend *backend);

@@ -94,6 +94,7 @@ static void add_counts(pc__text *text, const pc__plan *plan)
                                                   [PC__PASS_GELU] = "with gelu",
                                                   [PC__PASS_NORMS] = "into norms",
                                                   [PC__PASS_COPIES] = "copies",
+                                                  [PC__PASS_PLACES] = "into places",
                                                   [PC__PASS_REGIONS] = "into regions",
                                                   [PC__PASS_CASTS] = "into lists of casts"};
     const char *between = "taken out:";
