@@ -10,6 +10,7 @@
 #include <paracord/classifier.h>
 #include <paracord/data_parallel.h>
 #include <paracord/device.h>
+#include <paracord/dist.h>
 #include <paracord/ema.h>
 #include <paracord/error.h>
 #include <paracord/fit.h>

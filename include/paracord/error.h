@@ -40,7 +40,8 @@ PC_BEGIN
     X(PC_ERR_NOT_FOUND, "not-found", "there is nothing of that name")                                                  \
     X(PC_ERR_INTERRUPTED, "interrupted", "stopped on request")                                                         \
     X(PC_ERR_BACKEND, "backend", "a device backend reported a failure")                                                \
-    X(PC_ERR_LOST, "lost", "a device has stopped working")
+    X(PC_ERR_LOST, "lost", "a device or a rank has stopped working")                                                   \
+    X(PC_ERR_TIMEOUT, "timeout", "something did not happen within its time limit")
 
 typedef enum pc_status {
 #define PC_STATUS_ENUM(code, name, sentence) code,
