@@ -1,5 +1,5 @@
 /* What collectives make of every rank's tensors, against the formula, for every dtype that has it. */
-#include "dist/ranks.h"
+#include "dist/threads.h"
 
 enum { N = 1500 }; /* more than a block, and not a whole number of them */
 

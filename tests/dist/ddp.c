@@ -1,5 +1,5 @@
 /* Data parallel training: ranks with parts of the batches end with the weights of one device with all of them. */
-#include "dist/ranks.h"
+#include "dist/threads.h"
 
 enum { STEPS = 5, SAMPLES = 24, SIDE = 8, CLASSES = 4 };
 

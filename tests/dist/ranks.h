@@ -1,89 +1,111 @@
-/* ranks.h: ranks that are threads, each on a device of its own: cpu, sim:0, sim:1, ..., or the GPUs that there are. */
+/* ranks.h: a job whose ranks are forks of the test. */
 #ifndef PC_TEST_RANKS_H
 #define PC_TEST_RANKS_H
 
-#include "device.h"
+#include "support.h"
 
-#include <paracord.h>
-#include <pthread.h>
+#include "dist/connect.h"
+#include "dist/store.h"
 
-enum { RANKS_MAX = 8 };
+#include <arpa/inet.h>
+#include <paracord/dist.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-typedef struct rank_work {
-    pc_group *group;
-    pc_device device;
-    int rank, size;
-    void *context;
-    void (*work)(struct rank_work *r);
-    pc_error error; /* of the thread when it ended */
-} rank_work;
+#define RANKS_MOST 64
 
-/* How many ranks there can be. */
-static inline int ranks_most(void)
+static inline int free_port(void)
 {
-    const pc_device device = test_device();
-    if (device.type == PC_SIM)
-        assert_ok(pc_sim_configure((pc_sim_options){.devices = RANKS_MAX}));
-    const int gpus = device.type == PC_CUDA ? pc_device_count(PC_CUDA, NULL, 0) : RANKS_MAX;
-    return gpus < RANKS_MAX ? gpus : RANKS_MAX;
-}
-static inline void *rank_main(void *context)
-{
-    rank_work *r = context;
-    r->work(r);
-    if (pc_device_synchronize(r->device) != PC_OK && r->error.status == PC_OK)
-        r->error = *pc_error_last();
-    if (pc_failed() && r->error.status == PC_OK)
-        r->error = *pc_error_last();
-    pc_error_clear();
-    return NULL;
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof address;
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, n), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &n), 0);
+    close(fd);
+    return ntohs(address.sin_port);
 }
 
-/* Have `work` done by n ranks at once; what failed is in ranks[i].error. */
-static inline void ranks_run(int n, rank_work *ranks, void (*work)(rank_work *), void *context)
+static inline void set_number(const char *name, int number)
 {
-    pc_group *groups[RANKS_MAX];
-    pthread_t threads[RANKS_MAX];
-    assert_ok(pc_group_threads(n, groups));
-    const int type = test_device().type;
-    for (int i = 0; i < n; i++) {
-        ranks[i] = (rank_work){.group = groups[i],
-                               .device = {(int16_t)type, (int16_t)(type == PC_CPU ? 0 : i)},
-                               .rank = i,
-                               .size = n,
-                               .context = context,
-                               .work = work};
-        assert_int_equal(pthread_create(&threads[i], NULL, rank_main, &ranks[i]), 0);
-    }
-    for (int i = 0; i < n; i++)
-        pthread_join(threads[i], NULL);
-    for (int i = 0; i < n; i++)
-        pc_group_free(groups[i]);
+    char text[32];
+    snprintf(text, sizeof text, "%d", number);
+    setenv(name, text, 1);
 }
 
-/* The same, and nothing fails. */
-static inline void ranks_work(int n, void (*work)(rank_work *), void *context)
+/* The variables of a job on this host, whose rank 0 serves the store. */
+static inline void set_job(int size, int port)
 {
-    rank_work ranks[RANKS_MAX];
-    ranks_run(n, ranks, work, context);
-    for (int i = 0; i < n; i++)
-        if (ranks[i].error.status != PC_OK)
-            fail_msg("rank %d of %d: %s", i, n, ranks[i].error.message);
+    set_number("WORLD_SIZE", size);
+    set_number("LOCAL_WORLD_SIZE", size);
+    set_number("MASTER_PORT", port);
+    setenv("MASTER_ADDR", "127.0.0.1", 1);
+    setenv("PARACORD_TOKEN", "a token of this test", 1);
 }
 
-/* In a rank's thread, where cmocka's checks cannot be: leave the work with the error recorded. */
-#define RANK_OK(expression)                                                                                            \
-    do {                                                                                                               \
-        if ((expression) != PC_OK)                                                                                     \
-            return;                                                                                                    \
-    } while (0)
-#define RANK_TRUE(condition)                                                                                           \
+static inline void set_rank(int rank)
+{
+    set_number("RANK", rank);
+    set_number("LOCAL_RANK", rank);
+}
+
+/* In a rank: end with what went wrong where something does. */
+#define RANK_CHECK(condition)                                                                                          \
     do {                                                                                                               \
         if (!(condition)) {                                                                                            \
-            r->error.status = PC_ERR_STATE;                                                                            \
-            snprintf(r->error.message, sizeof r->error.message, "%s:%d: not %s", __FILE__, __LINE__, #condition);      \
-            return;                                                                                                    \
+            fprintf(stderr, "rank %d: %s:%d: %s (%s)\n", pc_dist_rank(), __FILE__, __LINE__, #condition,               \
+                    pc_error_last()->message);                                                                         \
+            _exit(99);                                                                                                 \
         }                                                                                                              \
     } while (0)
+#define RANK_OK(call) RANK_CHECK((call) == PC_OK)
+#define RANK_FAILS(call, expected, words)                                                                              \
+    do {                                                                                                               \
+        pc_error_clear();                                                                                              \
+        RANK_CHECK((call) == (expected));                                                                              \
+        RANK_CHECK(strstr(pc_error_last()->message, words));                                                           \
+        pc_error_clear();                                                                                              \
+    } while (0)
+
+static inline pid_t start_rank(int rank, int (*body)(int rank))
+{
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        set_rank(rank);
+        _exit(body(rank));
+    }
+    return child;
+}
+
+/* 0..255, or 1000 + the signal. */
+static inline int end_of(pid_t child)
+{
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* All ranks end with 0. */
+static inline void run_ranks(int size, int (*body)(int rank))
+{
+    pid_t children[RANKS_MOST];
+    set_job(size, free_port());
+    for (int rank = 0; rank < size; rank++)
+        children[rank] = start_rank(rank, body);
+    int wrong = 0;
+    for (int rank = 0; rank < size; rank++)
+        wrong += end_of(children[rank]) != 0;
+    assert_int_equal(wrong, 0);
+}
+
+static inline pc_status join_world(double seconds)
+{
+    return pc_dist_init((pc_dist_options){.timeout_seconds = seconds});
+}
 
 #endif

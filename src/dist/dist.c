@@ -1,0 +1,121 @@
+/* dist.c: joining the other ranks, and leaving them. */
+#include <paracord/dist.h>
+
+#include "dist/client.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define USUAL_LIMIT 10.0
+
+static struct {
+    pthread_mutex_t lock; /* of joining and leaving */
+    bool joined;
+    pid_t process; /* which has joined, not its forks */
+    pc__world world;
+} the = {PTHREAD_MUTEX_INITIALIZER, false, 0, {.size = 1, .local_size = 1, .launcher = ""}};
+
+/* A process that ends without pc_dist_end, and can say why. */
+static void at_exit(void)
+{
+    if (!the.joined || the.process != getpid())
+        return;
+    const pc_error *error = pc_error_last();
+    char why[PC_MESSAGE_MAX + 64];
+    snprintf(why, sizeof why, "%s%s", pc_failed() ? "it ends with the error: " : "it ended without pc_dist_end",
+             pc_failed() ? error->message : "");
+    pc__dist_tell_error(why);
+}
+
+static pc_status join_others(const pc__world *world, double seconds)
+{
+    double limit;
+    static bool registered;
+    PC__TRY(pc__beat_limit(getenv, &limit));
+    if (world->serves)
+        PC__TRY(pc__service_start(world, PC_VERSION, limit));
+    const pc_status status = pc__client_open(world, PC_VERSION, seconds);
+    if (status != PC_OK)
+        pc__service_stop(false);
+    else if (!registered)
+        registered = atexit(at_exit) == 0;
+    return status;
+}
+
+static pc_status join(double seconds)
+{
+    pc__world world;
+    if (the.joined)
+        return pc__fail(PC_ERR_STATE, "pc_dist_init: this process is rank %d already; pc_dist_end comes first",
+                        the.world.rank);
+    PC__TRY(pc__world_read(getenv, &world));
+    if (world.has_store)
+        PC__TRY(join_others(&world, seconds));
+    the.world = world;
+    the.joined = true;
+    the.process = getpid();
+    return PC_OK;
+}
+
+pc_status pc_dist_init(pc_dist_options options)
+{
+    if (!(options.timeout_seconds >= 0) || options.timeout_seconds > 86400)
+        return pc__fail(PC_ERR_ARGUMENT, "pc_dist_init: timeout_seconds is %g, not from 0 (10 s) to 86400",
+                        options.timeout_seconds);
+    pthread_mutex_lock(&the.lock);
+    const pc_status status = join(options.timeout_seconds > 0 ? options.timeout_seconds : USUAL_LIMIT);
+    pthread_mutex_unlock(&the.lock);
+    return status;
+}
+
+pc_status pc_dist_end(void)
+{
+    char why[PC__WHY_MAX];
+    pthread_mutex_lock(&the.lock);
+    const bool joined = the.joined, lost = joined && pc__dist_lost(NULL, why);
+    the.joined = false;
+    if (joined && the.world.has_store) {
+        pc__client_close(true);
+        pc__service_stop(!lost);
+    }
+    the.world = (pc__world){.size = 1, .local_size = 1, .launcher = ""};
+    pthread_mutex_unlock(&the.lock);
+    return lost ? pc__fail(PC_ERR_LOST, "pc_dist_end: %s", why) : PC_OK;
+}
+
+int pc_dist_rank(void)
+{
+    return the.world.rank;
+}
+
+int pc_dist_size(void)
+{
+    return the.world.size;
+}
+
+int pc_dist_local_rank(void)
+{
+    return the.world.local_rank;
+}
+
+int pc_dist_local_size(void)
+{
+    return the.world.local_size;
+}
+
+int pc_dist_node_rank(void)
+{
+    return the.world.node_rank;
+}
+
+int pc_dist_generation(void)
+{
+    return the.world.generation;
+}
+
+const char *pc_dist_launcher(void)
+{
+    return the.world.launcher;
+}
