@@ -87,7 +87,7 @@ int main(int argc, char **argv)
         return 2;
     }
     const int n = ranks_trained(&t, result);
-    if (n)
+    if (n && pc_dist_rank() == 0)
         printf(
             "{\"ranks\": %d, \"step_ms\": %.4f, \"first_ms\": %.1f, \"tokens_per_second\": %.0f, \"peak_mb\": %.0f}\n",
             n, result[STEP_MS], result[FIRST_MS], n * atof(argv[7]) * atof(argv[8]) / result[STEP_MS] * 1e3,

@@ -20,7 +20,8 @@ typedef struct bench_rank {
     double result[4]; /* the work's */
 } bench_rank;
 
-/* "cuda:0" is one rank, "cuda*4" four. */
+/* "cuda:0" is one rank, "cuda*4" four threads; where processes were launched each is a rank, and its device is
+ * number local rank. */
 static inline int bench_ranks_of(const char *text, pc_device devices[BENCH_RANKS])
 {
     char name[PC_DEVICE_NAME_MAX];
@@ -45,6 +46,26 @@ static inline void *bench_rank_main(void *context)
     return NULL;
 }
 
+/* This process is a rank of those that were launched: cuda is its own GPU's kind. */
+static inline int bench_rank_of_world(const char *devices, bench_rank *ranks, pc_status (*work)(bench_rank *rank),
+                                      void *user)
+{
+    char name[PC_DEVICE_NAME_MAX];
+    snprintf(name, sizeof name, strncmp(devices, "cpu", 3) ? "%.*s:%d" : "%.*s", (int)strcspn(devices, ":*"), devices,
+             pc_dist_local_rank());
+    pc_group *world = pc_group_world();
+    ranks[0] = (bench_rank){.rank = pc_dist_rank(),
+                            .size = pc_dist_size(),
+                            .group = world,
+                            .device = pc_device_pick(name),
+                            .work = work,
+                            .user = user};
+    bench_rank_main(&ranks[0]);
+    pc_group_free(world);
+    const bool fine = ranks[0].status == PC_OK && pc_dist_end() == PC_OK;
+    return fine ? ranks[0].size : 0;
+}
+
 /* `ranks` is room for BENCH_RANKS. How many there were; 0: an error, which is printed. */
 static inline int bench_ranks_run(const char *devices, bench_rank *ranks, pc_status (*work)(bench_rank *rank),
                                   void *user)
@@ -53,6 +74,10 @@ static inline int bench_ranks_run(const char *devices, bench_rank *ranks, pc_sta
     pthread_t threads[BENCH_RANKS];
     pc_device device[BENCH_RANKS];
     const int n = bench_ranks_of(devices, device);
+    if (pc_dist_init((pc_dist_options){.timeout_seconds = 0}) != PC_OK)
+        return pc_report(stderr), 0;
+    if (pc_dist_size() > 1)
+        return bench_rank_of_world(devices, ranks, work, user);
     bool fine = n >= 1 && n <= BENCH_RANKS && (n == 1 || pc_group_threads(n, groups) == PC_OK);
     for (int i = 0; i < n && fine; i++) {
         ranks[i] =

@@ -119,11 +119,11 @@ static inline pc_status rank_trained(bench_rank *r)
 /* The slowest rank's, as the beginning of a line of JSON. How many ranks there were; 0: an error. */
 static inline int ranks_trained(trained *t, double result[3])
 {
-    bench_rank ranks[BENCH_RANKS];
+    bench_rank ranks[BENCH_RANKS] = {{0}};
     const int n = bench_ranks_run(t->words[0], ranks, rank_trained, t);
     for (int k = 0; k < 3; k++)
         result[k] = 0;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n && ranks[i].work; i++) /* of launched processes only this one */
         for (int k = 0; k < 3; k++)
             result[k] = ranks[i].result[k] > result[k] ? ranks[i].result[k] : result[k];
     return n;

@@ -48,7 +48,7 @@ static pc_status find(void *context, const char *name, pc__named *tensor)
 /* Number i of both, one after the other, until they differ. */
 static pc_status tell(pc_group *group, pc_module *module, int count)
 {
-    char (*all)[WORDS] = pc__alloc((size_t)group->size * sizeof *all);
+    char(*all)[WORDS] = pc__alloc((size_t)group->size * sizeof *all);
     pc_status status = all ? PC_OK : PC_ERR_MEMORY;
     for (int i = 0; i < count && status == PC_OK; i++) {
         search s = {.left = i, .words = "nothing"};

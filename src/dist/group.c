@@ -16,10 +16,12 @@ static double first_timeout(void)
 pc_group *pc__group_new(const char *name, int rank, int size, const int *members, double seconds)
 {
     pc_group *g = pc__calloc(1, sizeof *g);
-    if (g)
+    if (g) {
         g->members = pc__alloc((size_t)size * sizeof *g->members);
-    if (!g || !g->members) {
-        pc__free(g);
+        g->pairs = pc__calloc(2 * (size_t)size, sizeof *g->pairs);
+    }
+    if (!g || !g->members || !g->pairs) {
+        pc_group_free(g);
         return NULL;
     }
     snprintf(g->name, sizeof g->name, "%s", name);
@@ -169,7 +171,9 @@ static pc_status open_end(pc_group *g, pc__group_end *end, pc_device device)
                            .seconds = g->seconds,
                            .group = g->name,
                            .place = g->place,
-                           .members = g->members};
+                           .members = g->members,
+                           .together = g->place && !engine->on_host ? pc__place_together : NULL,
+                           .pairs = g->pairs};
     pc_status status = engine->on_host && g->place ? PC_OK : agree(g, engine, id);
     if (status == PC_OK)
         status = engine->open(&end->comm, id);
@@ -226,5 +230,6 @@ void pc_group_free(pc_group *group)
     if (group->place)
         pc__place_let_go(group->place);
     pc__free(group->members);
+    pc__free(group->pairs);
     pc__free(group);
 }

@@ -16,7 +16,8 @@ struct pc_group {
     int rank, size;
     int *members; /* rank in the world, or among the threads, by rank of this group */
     double seconds;
-    int64_t talks; /* exchanges that the ranks have had */
+    int64_t *pairs; /* two for each rank: pc__comm's */
+    int64_t talks;  /* exchanges that the ranks have had */
     int64_t splits;
     pc__group_end end[PC_DEVICE_TYPES];
 };

@@ -20,6 +20,12 @@ typedef struct last_seen {
     int64_t number;
 } last_seen;
 
+/* Who passes: the one that comes last opens it for all. */
+typedef struct gate {
+    atomic_int here;
+    atomic_uint opened;
+} gate;
+
 struct pc__place {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -27,6 +33,7 @@ struct pc__place {
     meeting *meetings;
     pc_error aborted;
     last_seen last[PC_DEVICE_TYPES + 1][PC__RANKS_HERE];
+    gate gate[PC_DEVICE_TYPES + 1];
 };
 
 pc__place *pc__place_new(int size)
@@ -117,10 +124,8 @@ static void name_missing(const pc__place *p, const meeting *m, char *text, size_
     }
 }
 
-static pc_status late(pc__place *p, const meeting *m, const pc__arrival *a, double seconds)
+static pc_status tell_late(pc__place *p, const pc__arrival *a, const char *missing, double seconds)
 {
-    char missing[256];
-    name_missing(p, m, missing, sizeof missing);
     pc_status status = pc__fail(PC_ERR_STATE,
                                 "%s, number %lld of rank %d, has waited %g s for %s; every rank must make the same "
                                 "calls (pc_group_set_timeout)",
@@ -129,6 +134,13 @@ static pc_status late(pc__place *p, const meeting *m, const pc__arrival *a, doub
         p->aborted = *pc_error_last();
     pthread_cond_broadcast(&p->changed);
     return status;
+}
+
+static pc_status late(pc__place *p, const meeting *m, const pc__arrival *a, double seconds)
+{
+    char missing[256];
+    name_missing(p, m, missing, sizeof missing);
+    return tell_late(p, a, missing, seconds);
 }
 
 static struct timespec deadline_in(double seconds)
@@ -164,7 +176,7 @@ static pc_status wait(pc__place *p, const meeting *m, const pc__arrival *a, doub
 static pc_status work_for_all(pc__place *p, meeting *m, pc__meeting_fn work)
 {
     pthread_mutex_unlock(&p->lock);
-    pc_status status = work(m->brought, p->size);
+    pc_status status = work ? work(m->brought, p->size) : PC_OK;
     pthread_mutex_lock(&p->lock);
     m->error = status == PC_OK ? (pc_error){.status = PC_OK} : *pc_error_last();
     if (status != PC_OK && p->aborted.status == PC_OK)
@@ -188,6 +200,56 @@ pc_status pc__place_meet(pc__place *place, const pc__arrival *arrival, double se
     } else if (status == PC_OK) {
         status = PC_ERR_MEMORY;
     }
+    pthread_mutex_unlock(&place->lock);
+    return status;
+}
+
+/* "rank 1 (last in broadcast, number 4)": those that have not come as far. */
+static void name_behind(const pc__place *p, const pc__arrival *a, char *text, size_t n)
+{
+    meeting m = {.kind = a->kind, .first = -1};
+    for (int r = 0; r < p->size; r++)
+        m.brought[r] = p->last[a->kind][r].name && p->last[a->kind][r].number >= a->number ? &m : NULL;
+    name_missing(p, &m, text, n);
+}
+
+/* The lock is held. */
+static pc_status sleep_at(pc__place *p, gate *g, unsigned seen, const pc__arrival *a, double seconds)
+{
+    const struct timespec end = deadline_in(seconds);
+    while (atomic_load(&g->opened) == seen) {
+        if (p->aborted.status != PC_OK)
+            return pc__error_put(&p->aborted);
+        const int status = seconds > 0 ? pthread_cond_timedwait(&p->changed, &p->lock, &end)
+                                       : pthread_cond_wait(&p->changed, &p->lock);
+        if (status != ETIMEDOUT || atomic_load(&g->opened) != seen)
+            continue;
+        char behind[256];
+        name_behind(p, a, behind, sizeof behind);
+        return tell_late(p, a, behind, seconds);
+    }
+    return PC_OK;
+}
+
+pc_status pc__place_pass(pc__place *place, const pc__arrival *arrival, double seconds)
+{
+    enum { LOOKS = 20000 };
+    gate *g = &place->gate[arrival->kind];
+    const unsigned seen = atomic_load(&g->opened);
+    place->last[arrival->kind][arrival->rank] = (last_seen){arrival->name, arrival->number};
+    if (atomic_fetch_add(&g->here, 1) + 1 == place->size) {
+        pthread_mutex_lock(&place->lock);
+        atomic_store(&g->here, 0);
+        atomic_fetch_add(&g->opened, 1);
+        pthread_cond_broadcast(&place->changed);
+        pthread_mutex_unlock(&place->lock);
+        return PC_OK;
+    }
+    for (int i = 0; i < LOOKS; i++)
+        if (atomic_load_explicit(&g->opened, memory_order_acquire) != seen)
+            return PC_OK;
+    pthread_mutex_lock(&place->lock);
+    pc_status status = sleep_at(place, g, seen, arrival, seconds);
     pthread_mutex_unlock(&place->lock);
     return status;
 }

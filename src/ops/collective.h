@@ -67,6 +67,11 @@ struct pc__comm {
     const char *group;  /* its name, for errors */
     void *place;        /* of ranks that are threads: where they meet */
     const int *members; /* the group's ranks in the world, for errors */
+    /* Of ranks that are threads of one process, and queue work that waits for the others': wait until all of them are here. It
+     * is called in front of what queues such work and behind it, for a call, or NULL for a graph. Else a call into the
+     * driver that waits for what one rank has queued would keep another one from queuing its part. NULL: processes. */
+    pc_status (*together)(pc__comm *comm, const pc_call *call);
+    int64_t passed, *pairs; /* together's: how often; between this rank and each other */
     void *implementation;
 };
 

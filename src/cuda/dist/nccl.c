@@ -2,6 +2,7 @@
  * their making, which waits for the other ranks, is done in a thread that may be left behind; what hangs later is
  * aborted by whoever watches. */
 #include "cuda/dist/nccl.h"
+#include "cuda/runtime/state.h"
 
 #if PC__HAVE_NCCL
 
@@ -134,7 +135,14 @@ static pc_status run(pc__comm *comm, pc_stream *stream, const pc_call *call)
     if (!nccl)
         return pc__fail(PC_ERR_STATE, "%s: group %s was given up after an error", call->op->name, comm->group);
     cudaStream_t queue = pc__cuda_queue(stream);
-    return pc__nccl_check(pc__nccl_queue(nccl, comm->size, comm->rank, queue, call), nccl, call->op->name);
+    const bool launches = comm->together && !stream->recording;
+    if (launches)
+        PC__TRY(comm->together(comm, call));
+    else if (comm->together)
+        PC__TRY(pc__cuda_graph_goes_with(stream, comm));
+    const ncclResult_t result = pc__nccl_queue(nccl, comm->size, comm->rank, queue, call);
+    PC__TRY(pc__nccl_check(result, nccl, call->op->name));
+    return launches ? comm->together(comm, call) : PC_OK;
 }
 
 static pc_status query(pc__comm *comm)

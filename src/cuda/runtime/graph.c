@@ -18,6 +18,7 @@ static void free_all(pc__cuda_graph *g)
     for (int i = 0; i < g->steps; i++)
         pc__free(g->step[i].call);
     pc__free(g->step);
+    pc__free(g->comm);
     pc__free(g);
 }
 
@@ -115,6 +116,24 @@ static pc_status keep(pc__cuda_state *s, pc__cuda_graph *g, uint64_t ticket)
     return PC_OK;
 }
 
+pc_status pc__cuda_graph_goes_with(const pc_stream *stream, pc__comm *comm)
+{
+    pc__cuda_graph *g = stream->recording->implementation;
+    for (int i = 0; i < g->comms; i++)
+        if (g->comm[i] == comm)
+            return PC_OK;
+    PC__TRY(pc__grow((void **)&g->comm, &g->comm_room, g->comms, sizeof(pc__comm *)));
+    g->comm[g->comms++] = comm;
+    return PC_OK;
+}
+
+static pc_status meet_others(const pc__cuda_graph *g)
+{
+    for (int i = 0; i < g->comms; i++)
+        PC__TRY(g->comm[i]->together(g->comm[i], NULL));
+    return PC_OK;
+}
+
 pc_status pc__cuda_graph_launch(pc_graph *graph, pc_stream *stream, const pc__work *work)
 {
     pc__cuda_graph *g = graph->implementation;
@@ -125,7 +144,11 @@ pc_status pc__cuda_graph_launch(pc_graph *graph, pc_stream *stream, const pc__wo
     pc_status status = keep(s, g, work->ticket);
     pthread_mutex_unlock(&s->lock);
     if (status == PC_OK)
+        status = meet_others(g);
+    if (status == PC_OK)
         status = pc__cuda_check(cudaGraphLaunch(g->exec, pc__cuda_queue(stream)), "pc_graph_launch");
+    if (status == PC_OK)
+        status = meet_others(g);
     return pc__cuda_queue_end(&q, status);
 }
 

@@ -5,6 +5,7 @@
 #include "cuda/runtime/cuda.h"
 #include "cuda/loss/head.h"
 #include "cuda/pointwise/small.h"
+#include "ops/collective.h"
 
 /* --- devices (device.c) --- */
 
@@ -204,6 +205,8 @@ typedef struct pc__cuda_graph {
     pc__cuda_step *step;
     int steps, step_room;
     pc__cuda_fault *faults; /* PC__CUDA_GRAPH_FAULTS of them; steps share them in turn */
+    pc__comm **comm;        /* those that launch it together (ops/collective.h) */
+    int comms, comm_room;
 } pc__cuda_graph;
 
 enum { PC__CUDA_GRAPH_FAULTS = 256 };
@@ -214,6 +217,7 @@ enum { PC__CUDA_SPAN = 6 };
 pc_status pc__cuda_graph_begin(pc_graph *graph, pc_stream *stream);
 pc_status pc__cuda_graph_join(pc_graph *graph, pc_stream *other);
 pc_status pc__cuda_graph_end(pc_graph *graph, pc_stream *stream);
+pc_status pc__cuda_graph_goes_with(const pc_stream *stream, pc__comm *comm); /* of the recording on the stream */
 pc_status pc__cuda_graph_launch(pc_graph *graph, pc_stream *stream, const pc__work *work);
 pc_status pc__cuda_graph_update(pc_graph *graph, pc_graph *newer);
 void pc__cuda_graph_close(pc_graph *graph);
