@@ -2,6 +2,7 @@
 #include "dist/group.h"
 
 #include "device/backend.h"
+#include "dist/watch.h"
 
 #include <stdlib.h>
 
@@ -36,10 +37,10 @@ pc_group *pc__group_new(const char *name, int rank, int size, const int *members
 pc_status pc_group_threads(int n, pc_group *groups[])
 {
     PC__NEED(groups);
-    for (int i = 0; i < n; i++)
-        groups[i] = NULL;
     if (n < 1 || n > PC__RANKS_HERE)
         return pc__fail(PC_ERR_ARGUMENT, "pc_group_threads: %d ranks; a process has 1 to %d", n, PC__RANKS_HERE);
+    for (int i = 0; i < n; i++)
+        groups[i] = NULL;
     pc__place *place = pc__place_new(n);
     if (!place)
         return PC_ERR_MEMORY;
@@ -172,6 +173,7 @@ static pc_status open_end(pc_group *g, pc__group_end *end, pc_device device)
                            .group = g->name,
                            .place = g->place,
                            .members = g->members,
+                           .watch = &pc__group_watch,
                            .together = g->place && !engine->on_host ? pc__place_together : NULL,
                            .pairs = g->pairs};
     pc_status status = engine->on_host && g->place ? PC_OK : agree(g, engine, id);
@@ -215,6 +217,7 @@ static void close_end(pc__group_end *end)
     pc_error before = pc__error_take();
     if (pc_stream_synchronize(end->stream) != PC_OK)
         pc_error_clear(); /* told to whoever waits for the results */
+    pc__watch_forget(&end->comm);
     end->comm.engine->close(&end->comm);
     pc_stream_free(end->stream);
     pc_error_clear();

@@ -46,7 +46,7 @@ typedef struct pc__engine {
      * comm->seconds. */
     pc_status (*open)(pc__comm *comm, const unsigned char id[PC__ENGINE_ID]);
 
-    /* Do the call, or queue it on the stream. */
+    /* Do the call, or queue it on the stream and tell comm->watch. */
     pc_status (*run)(pc__comm *comm, pc_stream *stream, const pc_call *call);
 
     /* What went wrong in what was queued. Any thread. (optional) */
@@ -58,6 +58,13 @@ typedef struct pc__engine {
     void (*close)(pc__comm *comm);
 } pc__engine;
 
+/* What an engine that only queues work tells whoever looks after it, so that a rank that does not come is no wait without an
+ * end: in front of a call, and once it, or a graph that holds calls, is in the stream's queue. */
+typedef struct pc__comm_watch {
+    void (*enters)(pc__comm *comm, const char *name);
+    void (*queued)(pc__comm *comm, pc_stream *stream);
+} pc__comm_watch;
+
 /* A rank's end of a group, on one device. */
 struct pc__comm {
     const pc__engine *engine;
@@ -67,6 +74,7 @@ struct pc__comm {
     const char *group;  /* its name, for errors */
     void *place;        /* of ranks that are threads: where they meet */
     const int *members; /* the group's ranks in the world, for errors */
+    const pc__comm_watch *watch;
     /* Of ranks that are threads of one process, and queue work that waits for the others': wait until all of them are here. It
      * is called in front of what queues such work and behind it, for a call, or NULL for a graph. Else a call into the
      * driver that waits for what one rank has queued would keep another one from queuing its part. NULL: processes. */

@@ -135,14 +135,15 @@ static pc_status run(pc__comm *comm, pc_stream *stream, const pc_call *call)
     if (!nccl)
         return pc__fail(PC_ERR_STATE, "%s: group %s was given up after an error", call->op->name, comm->group);
     cudaStream_t queue = pc__cuda_queue(stream);
-    const bool launches = comm->together && !stream->recording;
-    if (launches)
-        PC__TRY(comm->together(comm, call));
-    else if (comm->together)
+    if (stream->recording)
         PC__TRY(pc__cuda_graph_goes_with(stream, comm));
+    else if (comm->together)
+        PC__TRY(comm->together(comm, call));
+    comm->watch->enters(comm, call->op->name);
     const ncclResult_t result = pc__nccl_queue(nccl, comm->size, comm->rank, queue, call);
+    comm->watch->queued(comm, stream->recording ? NULL : stream);
     PC__TRY(pc__nccl_check(result, nccl, call->op->name));
-    return launches ? comm->together(comm, call) : PC_OK;
+    return comm->together && !stream->recording ? comm->together(comm, call) : PC_OK;
 }
 
 static pc_status query(pc__comm *comm)

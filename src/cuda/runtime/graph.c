@@ -130,8 +130,20 @@ pc_status pc__cuda_graph_goes_with(const pc_stream *stream, pc__comm *comm)
 static pc_status meet_others(const pc__cuda_graph *g)
 {
     for (int i = 0; i < g->comms; i++)
-        PC__TRY(g->comm[i]->together(g->comm[i], NULL));
+        if (g->comm[i]->together)
+            PC__TRY(g->comm[i]->together(g->comm[i], NULL));
     return PC_OK;
+}
+
+static pc_status launch(const pc__cuda_graph *g, pc_stream *stream)
+{
+    PC__TRY(meet_others(g));
+    for (int i = 0; i < g->comms; i++)
+        g->comm[i]->watch->enters(g->comm[i], "a graph with collectives");
+    pc_status status = pc__cuda_check(cudaGraphLaunch(g->exec, pc__cuda_queue(stream)), "pc_graph_launch");
+    for (int i = 0; i < g->comms; i++)
+        g->comm[i]->watch->queued(g->comm[i], stream);
+    return status == PC_OK ? meet_others(g) : status;
 }
 
 pc_status pc__cuda_graph_launch(pc_graph *graph, pc_stream *stream, const pc__work *work)
@@ -144,11 +156,7 @@ pc_status pc__cuda_graph_launch(pc_graph *graph, pc_stream *stream, const pc__wo
     pc_status status = keep(s, g, work->ticket);
     pthread_mutex_unlock(&s->lock);
     if (status == PC_OK)
-        status = meet_others(g);
-    if (status == PC_OK)
-        status = pc__cuda_check(cudaGraphLaunch(g->exec, pc__cuda_queue(stream)), "pc_graph_launch");
-    if (status == PC_OK)
-        status = meet_others(g);
+        status = launch(g, stream);
     return pc__cuda_queue_end(&q, status);
 }
 

@@ -205,7 +205,7 @@ typedef struct pc__cuda_graph {
     pc__cuda_step *step;
     int steps, step_room;
     pc__cuda_fault *faults; /* PC__CUDA_GRAPH_FAULTS of them; steps share them in turn */
-    pc__comm **comm;        /* those that launch it together (ops/collective.h) */
+    pc__comm **comm;        /* whose ranks launch it together (ops/collective.h) */
     int comms, comm_room;
 } pc__cuda_graph;
 
