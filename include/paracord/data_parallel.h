@@ -53,5 +53,23 @@ PC_API void pc_ddp_set_sync(pc_ddp *ddp, bool on);
  * samples). Before evaluating in all ranks, or where a checkpoint is not rank 0's. */
 PC_API PC_MUST_USE pc_status pc_ddp_share_buffers(pc_ddp *ddp);
 
+/* --- several devices of one process --- */
+
+typedef struct pc_data_parallel pc_data_parallel;
+
+/* One network on several devices, PyTorch's DataParallel: replicas[0] is the one that is trained (its optimiser, its files);
+ * the others are networks of the same kind, each on a device of its own, which get its weights and buffers in front of every
+ * forward pass. The modules are the caller's and live as long. Where one can choose, a process a device (pc_ddp) is faster:
+ * weights do not travel, and steps are recorded. The caller owns it. NULL: PC_ERR_ARGUMENT where replicas are not of one
+ * kind (their state dicts' names and shapes), or there are none; PC_ERR_MEMORY. */
+PC_API PC_MUST_USE pc_data_parallel *pc_data_parallel_new(pc_module *const *replicas, int count);
+PC_API void pc_data_parallel_free(pc_data_parallel *parallel);
+
+/* (d) What replicas[0] would make of x, which is on its device: x is cut along dimension 0 into as many pieces as there are
+ * replicas (of equal size, the last one smaller, fewer where x has too few), each runs through one of them, and what comes
+ * out is put together on the first device. The devices work at the same time. On the way back gradients are added up in
+ * the parameters of replicas[0]. Normalisations of batches see a piece each; running statistics are those of the first. */
+PC_API PC_MUST_USE pc_tensor *pc_data_parallel_forward(pc_data_parallel *parallel, pc_tensor *x);
+
 PC_END
 #endif

@@ -85,9 +85,7 @@ static bool lies_as(const pc_tensor *leaf, const pc_tensor *g)
     return pc__is_dense(leaf) ? pc__same_places(leaf, g) : pc__is_contiguous(g);
 }
 
-/* Add g to what a leaf has collected. The first one is taken as it is where the caller says that it is `fresh` (nobody
- * uses it after this) and nobody else can see it, unless it has its place. */
-static pc_status collect_leaf(pc_tensor *leaf, pc_tensor *g, bool fresh)
+pc_status pc__leaf_adds(pc_tensor *leaf, pc_tensor *g, bool fresh)
 {
     if (leaf->grad)
         return pc_saxpy(leaf->grad, 1, g);
@@ -168,7 +166,7 @@ static pc_status deliver(pc__node *node, pc_tensor **in_grad)
         if (!in_grad[i])
             return pc_error_last()->status;
         if (edge->leaf)
-            PC__TRY(collect_leaf(edge->leaf, in_grad[i], is_fresh(node, in_grad, i)));
+            PC__TRY(pc__leaf_adds(edge->leaf, in_grad[i], is_fresh(node, in_grad, i)));
         else
             PC__TRY(arrive(edge->node, edge->output, in_grad[i]));
     }
@@ -313,7 +311,7 @@ static pc_status backward(pc_tensor *t, pc_tensor *gradient)
             break;
         }
         PC_SCOPE {
-            status = collect_leaf(t, gradient, false);
+            status = pc__leaf_adds(t, gradient, false);
         }
     }
     pc__autocast_resume(casting);

@@ -1,0 +1,107 @@
+/* One network on several devices of the process: results and gradients are those of one device. */
+#include "device.h"
+
+#include <paracord.h>
+
+enum { DEVICES = 4, IN = 6, OUT = 3 };
+
+static pc_device device_of(int i)
+{
+    const pc_device first = test_device();
+    if (first.type == PC_SIM)
+        return (pc_device){PC_SIM, (int16_t)i};
+    const int gpus = first.type == PC_CUDA ? pc_device_count(PC_CUDA, NULL, 0) : 1;
+    return (pc_device){first.type, (int16_t)(i % gpus)};
+}
+
+static pc_module *network(int device)
+{
+    pc_seed(4 + (uint64_t)device); /* weights of others do not count */
+    pc_module *net =
+        pc_sequential(pc_linear(IN, 8, .activation = PC_ACTIVATION_RELU), pc_batch_norm2d(8), pc_linear(8, OUT));
+    assert_not_null_ok(net);
+    assert_ok(pc_module_to(net, device_of(device), PC_F32));
+    return net;
+}
+
+static pc_module *plain(int device)
+{
+    pc_seed(4 + (uint64_t)device);
+    pc_module *net = pc_sequential(pc_linear(IN, 8, .activation = PC_ACTIVATION_RELU), pc_linear(8, OUT));
+    assert_not_null_ok(net);
+    assert_ok(pc_module_to(net, device_of(device), PC_F32));
+    return net;
+}
+
+static void compare(int devices, int samples)
+{
+    pc_module *nets[DEVICES], *alone = plain(0);
+    for (int i = 0; i < devices; i++)
+        nets[i] = plain(i);
+    pc_data_parallel *parallel = pc_data_parallel_new(nets, devices);
+    assert_not_null_ok(parallel);
+    pc_optimizer *a = pc_sgd(nets[0], .lr = 0.1), *b = pc_sgd(alone, .lr = 0.1);
+    for (int step = 0; step < 3; step++)
+        PC_SCOPE {
+            pc_seed(90 + (uint64_t)step);
+            pc_tensor *x = pc_randn(PC_SHAPE(samples, IN), PC_F32, device_of(0));
+            assert_ok(pc_require_grad(x, true));
+            pc_tensor *y = pc_data_parallel_forward(parallel, x), *z = pc_forward(alone, pc_detach(x));
+            assert_not_null_ok(y);
+            assert_close(pc_item(pc_max(pc_abs(pc_sub(y, z)))), 0, 1e-6);
+            assert_ok(pc_backward(pc_mean(pc_mul(y, y))));
+            assert_ok(pc_backward(pc_mean(pc_mul(z, z))));
+            pc_parameter mine[4], theirs[4];
+            assert_int_equal(pc_module_parameter_list(nets[0], mine, 4), 4);
+            assert_int_equal(pc_module_parameter_list(alone, theirs, 4), 4);
+            for (int i = 0; i < 4; i++)
+                assert_close(pc_item(pc_max(pc_abs(pc_sub(pc_grad(mine[i].tensor), pc_grad(theirs[i].tensor))))), 0,
+                             1e-6);
+            assert_non_null(pc_grad(x));
+            assert_ok(pc_optimizer_step(a));
+            assert_ok(pc_optimizer_step(b));
+        }
+    pc_optimizer_free(a);
+    pc_optimizer_free(b);
+    pc_data_parallel_free(parallel);
+    for (int i = 0; i < devices; i++)
+        pc_module_free(nets[i]);
+    pc_module_free(alone);
+}
+
+/* As many samples as devices, more, fewer, and pieces that are not equal. */
+static void results_are_those_of_one_device(void **state)
+{
+    (void)state;
+    if (test_device().type == PC_SIM)
+        assert_ok(pc_sim_configure((pc_sim_options){.devices = DEVICES}));
+    for (int n = 1; n <= DEVICES; n++)
+        for (int samples = 1; samples <= 9; samples += 2)
+            compare(n, samples);
+}
+
+static void what_cannot_be(void **state)
+{
+    (void)state;
+    pc_module *a = plain(0), *b = network(0), *nets[] = {a, b};
+    assert_fails(pc_data_parallel_new(nets, 2) != NULL, PC_ERR_ARGUMENT, "has nothing like 1.weight, float32 [3, 8]");
+    assert_fails(pc_data_parallel_new(nets, 0) != NULL, PC_ERR_ARGUMENT, "0 replicas");
+    pc_data_parallel *one = pc_data_parallel_new(nets, 1);
+    PC_SCOPE {
+        assert_fails(pc_data_parallel_forward(one, pc_scalar(1, PC_F32, device_of(0))) != NULL, PC_ERR_SHAPE,
+                     "no dimension to cut");
+        assert_fails(pc_data_parallel_forward(one, NULL) != NULL, PC_ERR_ARGUMENT, "x is NULL");
+    }
+    pc_data_parallel_free(one);
+    pc_module_free(a);
+    pc_module_free(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(results_are_those_of_one_device),
+        cmocka_unit_test_teardown(what_cannot_be, nothing_left),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
