@@ -9,13 +9,15 @@
 
 #include "gpt.h"
 #include "program.h"
+#include "ranks.h"
 #include "signals.h"
 #include "text.h"
 #include "watch.h"
 
 typedef struct settings {
     pc_gpt_train_options o;
-    const char *batch;
+    const char *batch, *devices;
+    pc_gpt_train_summary *summary;
     int steps, test_every, sample, vocabulary;
 } settings;
 
@@ -100,12 +102,23 @@ static void report(const settings *s, const pc_gpt_train_summary *summary)
     putchar('\n');
 }
 
+static pc_status train(void *context, pc_group *group, const char *device, bool first)
+{
+    const settings *s = context;
+    pc_gpt_train_options o = s->o;
+    pc_gpt_train_summary unread;
+    o.group = group;
+    o.device = device;
+    return pc_gpt_train(o, first ? s->summary : &unread);
+}
+
 static int run(const cli_call *call)
 {
     settings s = *(settings *)call->settings;
     pc_gpt_train_summary summary = {0};
+    cli_ranks ranks = {.work = train, .context = &s};
     cli_watch watch;
-    if (!take_batch(call, s.batch, &s.o.batch))
+    if (!take_batch(call, s.batch, &s.o.batch) || !cli_ranks_take(call->command, &ranks, s.devices, s.o.device))
         return CLI_WRONG_USAGE;
     cli_watch_start(&watch, call->command);
     const pc_gpt_train_callbacks callbacks = {
@@ -116,8 +129,11 @@ static int run(const cli_call *call)
     s.o.steps = s.steps, s.o.test_every = s.test_every, s.o.vocabulary = s.vocabulary;
     s.o.sample = s.sample ? s.sample : -1;
     s.o.held_out = s.o.held_out > 0 ? s.o.held_out : -1;
-    const pc_status status = pc_gpt_train(s.o, &summary);
+    s.summary = &summary;
+    const pc_status status = cli_ranks_run(&ranks);
     cli_watch_end(&watch);
+    if (status == PC_OK && ranks.is_other)
+        return CLI_FINE;
     if (status == PC_OK && summary.interrupted)
         return report_stop(call, &s, &summary);
     if (status != PC_OK)
@@ -197,6 +213,7 @@ static const cli_option options[] = {
      .group = "Run"},
     {"resume", 'r', CLI_FLAG, AT(o.resume), NULL, NULL, .help = "Go on from the checkpoint in FOLDER"},
     {"device", 'd', CLI_TEXT, AT(o.device), "auto", "DEVICE", .help = CLI_DEVICE_HELP, .choices = cli_program_devices},
+    CLI_DEVICES_OPTION(AT(devices)),
     {"threads", 'j', CLI_INT, AT(o.threads), "0", "N", .help = "CPU threads; 0 takes all cores", .min = 0, .max = 1024},
     {0},
 };
@@ -216,6 +233,7 @@ static const cli_example examples[] = {
      "Go on with a published GPT-2 in the folder gpt2"},
     {"paracord gpt train train.bin --test-data val.bin --size gpt2 --batch auto",
      "Tokens that were prepared for nanoGPT or llm.c"},
+    {"paracord gpt train train.bin --size gpt2 --batch 32 --devices all", "On all GPUs of the machine"},
     {"paracord gpt train poems.txt --resume", "Go on after Ctrl-C or a power cut, to the same network"},
     {0},
 };

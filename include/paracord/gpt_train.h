@@ -12,6 +12,7 @@
 #define PARACORD_GPT_TRAIN_H
 
 #include <paracord/gpt.h>
+#include <paracord/group.h>
 
 PC_BEGIN
 
@@ -70,6 +71,11 @@ typedef struct pc_gpt_train_options {
     int64_t sample;      /* tokens of a sample; 0: 200, below 0: none */
     bool resume;         /* go on from the checkpoint in `out`, where there is one */
     uint64_t seed;
+    /* The ranks that train together, each with a call of its own, of the same options but the device (data_parallel.h);
+     * NULL: this one alone. `batch` is that of all ranks together, a whole number for each: what is learnt is the same for
+     * any number of ranks, dropout and rounding aside. The first rank tests, writes files and calls back; the folder is one
+     * that all of them can read. */
+    pc_group *group;
     const pc_gpt_train_callbacks *callbacks;
     pc_status (*report)(const char *path, const pc_gpt_run *run); /* pc_gpt_report_page; NULL: nobody */
 } pc_gpt_train_options;

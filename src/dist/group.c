@@ -2,6 +2,7 @@
 #include "dist/group.h"
 
 #include "device/backend.h"
+#include "dist/store.h"
 #include "dist/watch.h"
 
 #include <stdlib.h>
@@ -207,6 +208,14 @@ pc_stream *pc_group_stream(pc_group *group, pc_device device)
         return NULL;
     const pc__group_end *end = pc__group_end_of(group, device);
     return end ? end->stream : NULL;
+}
+
+void pc__group_abort(pc_group *group, const char *why)
+{
+    if (group->place)
+        pc__place_abort(group->place, why);
+    else
+        pc__dist_tell_error(why);
 }
 
 /* What is queued ends before what does it goes. */

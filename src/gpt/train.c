@@ -1,5 +1,6 @@
 /* train.c: the training loop of a GPT. */
 #include "gpt/train.h"
+#include "text/corpus.h"
 #include "train/fit.h"
 
 #include <paracord/no_grad.h>
@@ -9,7 +10,7 @@
 static void tell_progress(pc__gpt_training *t)
 {
     const pc_gpt_train_callbacks *c = t->o.callbacks;
-    if (c && c->progress)
+    if (c && c->progress && !t->rank)
         c->progress(c->context, &t->at);
 }
 
@@ -25,6 +26,8 @@ static pc_status read_loss(pc__gpt_training *t)
     float sum;
     if (!t->summed)
         return PC_OK;
+    if (t->ddp)
+        PC__TRY(pc_group_all_reduce(t->o.group, t->loss, PC_GROUP_MEAN));
     PC__TRY(pc_read(t->loss, &sum, sizeof sum));
     PC__TRY(pc_fill(t->loss, 0));
     t->at.loss = sum / (double)t->summed;
@@ -44,7 +47,7 @@ static void note_speed(pc__gpt_training *t, const pace *c)
     if (c->steps < 1 || !(c->spent > 0))
         return;
     const double tokens = (double)pc_tensor_count(t->x) * (double)c->steps / c->spent;
-    t->at.tokens_per_second = t->run.tokens_per_second = tokens;
+    t->at.tokens_per_second = t->run.tokens_per_second = tokens * t->ranks;
     t->at.mfu = t->run.mfu = tokens * pc_gpt_flops(t->gpt, t->x->shape[1]) / t->peak;
     t->at.seconds_left = (double)(t->o.steps - t->at.step) * c->spent / (double)c->steps;
 }
@@ -54,7 +57,8 @@ static pc_status one_step(pc__gpt_training *t, pace *c)
     const double start = pc__seconds_now();
     t->at.lr = pc_schedule_lr(&t->schedule, t->at.step);
     pc_optimizer_set_lr(t->optimizer, t->at.lr);
-    PC__TRY(pc_corpus_draw(t->corpus, PC_CORPUS_TRAINING, t->o.seed, t->at.step, t->x, t->y));
+    PC__TRY(pc__corpus_draw_rows(t->corpus, PC_CORPUS_TRAINING, t->o.seed, t->at.step, t->rank * (int64_t)t->o.batch,
+                                 t->x, t->y));
     PC__TRY(pc_step_run(t->step));
     t->at.step++, t->summed++;
     const int every = t->device.type == PC_CPU ? 1 : 10;
@@ -79,7 +83,7 @@ static pc_status mean_loss(pc__gpt_training *t, pc_corpus_part part, double *mea
     pc_status status = PC_OK;
     double sum = 0;
     for (int i = 0; i < t->o.test_batches && status == PC_OK; i++) {
-        status = pc_corpus_draw(t->corpus, part, t->o.seed + 1, i, t->x, t->y);
+        status = pc__corpus_draw_rows(t->corpus, part, t->o.seed + 1, i, t->rank * (int64_t)t->o.batch, t->x, t->y);
         PC_NO_GRAD
             PC_SCOPE {
                 PC__EVALUATE
@@ -91,12 +95,12 @@ static pc_status mean_loss(pc__gpt_training *t, pc_corpus_part part, double *mea
             }
     }
     *mean = sum / t->o.test_batches;
-    return status;
+    return status == PC_OK ? pc__gpt_ranks_mean(t, mean) : status;
 }
 
 static pc_status make_sample(pc__gpt_training *t)
 {
-    if (t->o.sample < 0 || !t->tokenizer)
+    if (t->o.sample < 0 || !t->tokenizer || t->rank)
         return PC_OK;
     char *sample =
         pc_gpt_write(t->gpt, t->tokenizer, NULL,
@@ -127,7 +131,7 @@ static pc_status write_report(pc__gpt_training *t, bool running)
     t->run.network = t->words;
     t->run.step = t->at.step, t->run.steps = t->o.steps;
     t->run.parameters = pc_module_parameter_elements(t->gpt);
-    t->run.tokens = pc_tensor_count(t->x);
+    t->run.tokens = pc_tensor_count(t->x) * t->ranks;
     t->run.running = running;
     return t->o.report(path, &t->run);
 }
@@ -147,9 +151,9 @@ static pc_status test(pc__gpt_training *t)
     PC__TRY(note_test(t, &found));
     t->run.seconds = found.seconds = t->before + pc__seconds_now() - t->began;
     found.sample = t->run.sample;
-    if (found.best)
+    if (found.best && !t->rank)
         PC__TRY(pc_gpt_save(t->gpt, t->o.out));
-    if (c && c->tested)
+    if (c && c->tested && !t->rank)
         c->tested(c->context, &found);
     return PC_OK;
 }
@@ -159,6 +163,8 @@ static pc_status save(pc__gpt_training *t, bool running)
     char path[PATH_MAX];
     PC__TRY(read_loss(t));
     t->run.seconds = t->before + pc__seconds_now() - t->began;
+    if (t->rank)
+        return PC_OK;
     PC__TRY(pc__gpt_path(t, "checkpoint", path));
     PC__TRY(pc__gpt_checkpoint_save(t, path));
     return write_report(t, running);
@@ -167,7 +173,7 @@ static pc_status save(pc__gpt_training *t, bool running)
 static pc_status run(pc__gpt_training *t, bool *interrupted)
 {
     pace c = {0};
-    if (t->o.callbacks && t->o.callbacks->started)
+    if (t->o.callbacks && t->o.callbacks->started && !t->rank)
         t->o.callbacks->started(t->o.callbacks->context, t->words);
     t->began = pc__seconds_now();
     *interrupted = false;
@@ -178,11 +184,12 @@ static pc_status run(pc__gpt_training *t, bool *interrupted)
             PC__TRY(test(t));
             PC__TRY(save(t, !end));
         }
-        *interrupted = !end && is_asked_to_stop(t);
+        if (!end)
+            PC__TRY(pc__gpt_ranks_stop(t, is_asked_to_stop(t), !t->summed, interrupted));
     }
     if (!*interrupted)
         return PC_OK;
-    if (!isfinite(t->best)) /* before the first test: what there is */
+    if (!isfinite(t->best) && !t->rank) /* before the first test: what there is */
         PC__TRY(pc_gpt_save(t->gpt, t->o.out));
     return save(t, false);
 }
@@ -202,9 +209,10 @@ pc_status pc_gpt_train(pc_gpt_train_options options, pc_gpt_train_summary *summa
     t->at.steps = t->o.steps;
     if (status == PC_OK)
         status = run(t, &summary->interrupted);
+    pc__gpt_ranks_fail(t, status);
     const pc__gpt_tested *last = t->run.tested_count ? &t->run.tested[t->run.tested_count - 1] : NULL;
     summary->steps_done = t->at.step;
-    summary->batch = t->o.batch;
+    summary->batch = t->o.batch * t->ranks;
     summary->parameters = t->gpt ? pc_module_parameter_elements(t->gpt) : 0;
     summary->loss = last ? last->loss : NAN;
     summary->test_loss = last ? last->test_loss : NAN;

@@ -6,6 +6,7 @@
 #include "gpt/run.h"
 
 #include <paracord/amp.h>
+#include <paracord/data_parallel.h>
 #include <paracord/schedule.h>
 #include <paracord/step.h>
 
@@ -22,6 +23,9 @@ typedef struct pc__gpt_training {
     pc_schedule schedule;
     pc_tensor *x, *y, *loss; /* of a step; loss: float32 [1], the sum since it was last read */
     pc_step *step;
+    int rank, ranks;      /* o.batch is this rank's */
+    pc_ddp *ddp;          /* NULL: it is alone */
+    bool stopping;        /* a rank was asked to */
     char settings[1024];  /* what must be the same for going on */
     char *words;          /* the description for whoever watches */
     double peak;          /* operations a second; NaN: unknown */
@@ -31,6 +35,17 @@ typedef struct pc__gpt_training {
     pc_gpt_run run;
     pc_gpt_progress at;
 } pc__gpt_training;
+
+/* train_ranks.c: what ranks have in common. The batch is cut to this rank's; the network is trained together; the loss of all
+ * in the place of this rank's; a number, as the mean of all; whether one is asked to stop, where `now` lets the ranks
+ * speak; what went wrong in this one, for the others. Alone they do nothing. */
+pc_status pc__gpt_ranks_begin(pc__gpt_training *t);
+pc_status pc__gpt_ranks_agree_batch(pc__gpt_training *t);
+pc_status pc__gpt_ranks_join(pc__gpt_training *t);
+void pc__gpt_ranks_seed(const pc__gpt_training *t);
+pc_status pc__gpt_ranks_mean(pc__gpt_training *t, double *number);
+pc_status pc__gpt_ranks_stop(pc__gpt_training *t, bool asked, bool now, bool *stop);
+void pc__gpt_ranks_fail(pc__gpt_training *t, pc_status status);
 
 /* train_parts.c: everything that a training needs, and its end. */
 pc_status pc__gpt_parts(pc__gpt_training *t);

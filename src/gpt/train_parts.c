@@ -189,8 +189,9 @@ static void write_settings(pc__gpt_training *t)
     snprintf(t->settings, sizeof t->settings,
              "layers=%d\nheads=%d\nwidth=%d\ncontext=%d\nvocabulary=%lld\ndropout=%g\nbatch=%d\nsteps=%lld\nlr=%g\n"
              "weight decay=%g\nclip=%g\nprecision=%s\nseed=%llu\ntokens of the text=%lld\n",
-             net->layers, net->heads, net->width, net->context, (long long)net->vocabulary, net->dropout, o->batch,
-             (long long)o->steps, o->lr, o->weight_decay, o->clip, o->precision, (unsigned long long)o->seed,
+             net->layers, net->heads, net->width, net->context, (long long)net->vocabulary, net->dropout,
+             o->batch * t->ranks, (long long)o->steps, o->lr, o->weight_decay, o->clip, o->precision,
+             (unsigned long long)o->seed,
              (long long)(pc_corpus_size(t->corpus, PC_CORPUS_TRAINING) + pc_corpus_size(t->corpus, PC_CORPUS_TESTING)));
 }
 
@@ -204,8 +205,10 @@ static pc_status describe(pc__gpt_training *t)
                  (long long)pc_corpus_size(t->corpus, PC_CORPUS_TESTING), (long long)t->vocabulary);
     pc__text_add(&words, "network  %d layers, %d heads, width %d, context %d: %.2f million parameters\n", net->layers,
                  net->heads, net->width, net->context, (double)pc_module_parameter_elements(t->gpt) / 1e6);
-    pc__text_add(&words, "step     %d stretches, %d tokens, on %s", t->o.batch, t->o.batch * net->context,
-                 pc_device_name(t->device, name));
+    pc__text_add(&words, "step     %d stretches, %d tokens, on %s", t->o.batch * t->ranks,
+                 t->o.batch * t->ranks * net->context, pc_device_name(t->device, name));
+    if (t->ranks > 1)
+        pc__text_add(&words, " and %d other ranks, %d stretches each", t->ranks - 1, t->o.batch);
     pc__text_add(&words, ", %.0f MB of memory by the plan", (double)t->run.bytes / 1e6);
     if (isfinite(t->peak))
         pc__text_add(&words, ", products at %.1f GFLOP/s", t->peak / 1e9);
@@ -219,13 +222,17 @@ static pc_status make_all(pc__gpt_training *t, bool resumed)
     PC__TRY(make_network(t));
     PC__TRY(make_optimizer(t));
     PC__TRY(pc__gpt_fit_batch(t));
+    PC__TRY(pc__gpt_ranks_agree_batch(t));
     PC__TRY(pc__gpt_make_batch(t, t->o.batch));
+    PC__TRY(pc__gpt_ranks_join(t));
     t->step = pc_step_new(pc__gpt_learn, t, t->optimizer);
     if (!t->step)
         return pc_error_last()->status;
     t->peak = pc__gpt_peak(t->device, strcmp(t->o.precision, "bf16") == 0 ? PC_BF16 : PC_F32);
     write_settings(t);
     PC__TRY(describe(t));
+    if (t->rank)
+        return PC_OK;
     PC__TRY(pc__folder_make(t->o.out));
     return resumed || !t->tokenizer ? PC_OK : pc_tokenizer_save(t->tokenizer, t->o.out);
 }
@@ -235,18 +242,23 @@ pc_status pc__gpt_parts(pc__gpt_training *t)
     char checkpoint[PATH_MAX];
     PC__TRY(check(&t->o));
     fill_in(&t->o);
+    PC__TRY(pc__gpt_ranks_begin(t));
     PC__TRY(pc_device_parse(t->o.device, &t->device));
     PC__TRY(pc__gpt_path(t, "checkpoint", checkpoint));
     pc_threads_set(t->o.threads);
     t->best = INFINITY;
     const bool resumed = t->o.resume && access(checkpoint, F_OK) == 0;
     PC__TRY(make_all(t, resumed));
-    return resumed ? pc__gpt_checkpoint_load(t, checkpoint) : PC_OK;
+    if (resumed)
+        PC__TRY(pc__gpt_checkpoint_load(t, checkpoint));
+    pc__gpt_ranks_seed(t);
+    return PC_OK;
 }
 
 void pc__gpt_parts_free(pc__gpt_training *t)
 {
     pc_step_free(t->step);
+    pc_ddp_free(t->ddp);
     pc_tensor_free(t->x);
     pc_tensor_free(t->y);
     pc_tensor_free(t->loss);

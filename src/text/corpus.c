@@ -1,4 +1,5 @@
 /* corpus.c: a text as tokens, in memory or in files, and stretches of it. */
+#include "text/corpus.h"
 #include "text/tokenizer.h"
 
 #include "io/tokens.h"
@@ -181,12 +182,19 @@ pc_status pc_corpus_draw(const pc_corpus *corpus, pc_corpus_part part, uint64_t 
     PC__NEED(corpus);
     PC__NEED(x);
     PC__NEED(y);
+    return pc__corpus_draw_rows(corpus, part, seed, step, 0, x, y);
+}
+
+pc_status pc__corpus_draw_rows(const pc_corpus *corpus, pc_corpus_part part, uint64_t seed, int64_t step, int64_t first,
+                               pc_tensor *x, pc_tensor *y)
+{
     PC__TRY(check(corpus, part, x, y, "pc_corpus_draw"));
     int64_t *starts = pc__alloc((size_t)x->shape[0] * sizeof *starts);
     if (!starts)
         return PC_ERR_MEMORY;
     for (int64_t row = 0; row < x->shape[0]; row++)
-        starts[row] = first_of(corpus, part) + draw(seed, part, step, row, pc_corpus_size(corpus, part) - x->shape[1]);
+        starts[row] =
+            first_of(corpus, part) + draw(seed, part, step, first + row, pc_corpus_size(corpus, part) - x->shape[1]);
     const pc_status status = fill_both(corpus, starts, x, y);
     pc__free(starts);
     return status;
