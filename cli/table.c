@@ -7,6 +7,8 @@ const cli_command *const cli_commands[] = {
     &cli_train, &cli_report, &cli_eval, &cli_predict, &cli_show, &cli_pictures, &cli_pictures_check,
     /* networks that write */
     &cli_gpt, &cli_gpt_train, &cli_gpt_sample, &cli_gpt_eval,
+    /* many processes */
+    &cli_launch,
     /* where time goes */
     &cli_trace, &cli_trace_view, &cli_trace_summary,
     /* small programs */

@@ -1,11 +1,14 @@
 /* connect.c: reaching the store: names, retries, and what is wrong where it fails. */
 #include "dist/connect.h"
 
+#include "dist/env.h"
+
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -42,6 +45,16 @@ static bool wait_for(const attempt *a, int fd, short events, double deadline)
     return false;
 }
 
+/* Where the network is gone, what is sent is acknowledged by nobody: that, too, has the limit of a heart. */
+static void bound_silence(int fd)
+{
+    double limit = 0;
+    (void)pc__beat_limit(getenv, &limit);
+    const unsigned ms = (unsigned)(1000 * limit);
+    if (ms)
+        setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
+}
+
 static int connect_to(attempt *a, const struct addrinfo *to)
 {
     const int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
@@ -52,6 +65,7 @@ static int connect_to(attempt *a, const struct addrinfo *to)
     }
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    bound_silence(fd);
     a->problem = connect(fd, to->ai_addr, to->ai_addrlen) == 0 ? 0 : errno;
     if (a->problem == EINPROGRESS) {
         a->problem = ETIMEDOUT;

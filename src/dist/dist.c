@@ -23,10 +23,7 @@ static void at_exit(void)
     if (!the.joined || the.process != getpid())
         return;
     const pc_error *error = pc_error_last();
-    char why[PC_MESSAGE_MAX + 64];
-    snprintf(why, sizeof why, "%s%s", pc_failed() ? "it ends with the error: " : "it ended without pc_dist_end",
-             pc_failed() ? error->message : "");
-    pc__dist_tell_error(why);
+    pc__dist_tell_error(error->status != PC_OK ? error->message : "it ended without pc_dist_end");
 }
 
 static pc_status join_others(const pc__world *world, double seconds)

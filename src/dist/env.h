@@ -30,7 +30,7 @@ pc_status pc__world_read(pc__getenv get, pc__world *world);
 pc_status pc__env_number(const char *name, const char *text, int least, int most, int *number);
 
 /* "host:port" or "[::1]:port" taken apart; `name` is what it is the value of. */
-pc_status pc__env_address(const char *name, const char *text, char host[PC__HOST_MAX], int *port);
+PC__SHARED pc_status pc__env_address(const char *name, const char *text, char host[PC__HOST_MAX], int *port);
 
 /* The first host of a list such as "gpu[003-005,9],login"; false where there is none or it is too long. */
 bool pc__slurm_first_host(const char *list, char host[PC__HOST_MAX]);
@@ -39,6 +39,6 @@ bool pc__slurm_first_host(const char *list, char host[PC__HOST_MAX]);
 int pc__slurm_tasks(const char *list, int node);
 
 /* The seconds without a sign of life after which a rank is lost, of PARACORD_BEAT_LIMIT; 0: never. */
-pc_status pc__beat_limit(pc__getenv get, double *seconds);
+PC__SHARED pc_status pc__beat_limit(pc__getenv get, double *seconds);
 
 #endif

@@ -41,6 +41,11 @@ static int listen_at(pc__server *s, const pc__server_options *o)
     if (problem)
         problem = uv_ip6_addr(o->host, o->port, (struct sockaddr_in6 *)&address);
     problem = problem ? problem : uv_tcp_bind(&s->listener, (struct sockaddr *)&address, 0);
+    if ((problem == UV_EAFNOSUPPORT || problem == UV_EADDRNOTAVAIL) &&
+        !strcmp(o->host, "::")) { /* a system without IPv6 */
+        uv_ip4_addr("0.0.0.0", o->port, (struct sockaddr_in *)&address);
+        problem = uv_tcp_bind(&s->listener, (struct sockaddr *)&address, 0);
+    }
     problem = problem ? problem : uv_listen((uv_stream_t *)&s->listener, BACKLOG, connection);
     problem = problem ? problem : uv_tcp_getsockname(&s->listener, (struct sockaddr *)&address, &length);
     const uint16_t port = address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port

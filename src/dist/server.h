@@ -24,25 +24,25 @@ typedef struct pc__server_options {
 
 /* Listen. NULL with PC_ERR_BACKEND when the port is in use or the address is none of this machine's; PC_ERR_MEMORY;
  * the loop has to run once more then. */
-pc__server *pc__server_open(struct uv_loop_s *loop, const pc__server_options *options);
-int pc__server_port(const pc__server *server);
+PC__SHARED pc__server *pc__server_open(struct uv_loop_s *loop, const pc__server_options *options);
+PC__SHARED int pc__server_port(const pc__server *server);
 
 /* A new start of the job: what was set is forgotten, ranks of other starts are cut off and refused from now on. */
-pc_status pc__server_restart(pc__server *server, int size, int generation);
+PC__SHARED pc_status pc__server_restart(pc__server *server, int size, int generation);
 
 /* How many ranks have come and neither left nor are lost. */
 int pc__server_present(const pc__server *server);
 
 /* Whether rank has come in this start, and its last beat. */
-bool pc__server_beat(const pc__server *server, int rank, pc__beat *beat);
+PC__SHARED bool pc__server_beat(const pc__server *server, int rank, pc__beat *beat);
 
 /* Frames of PC__WIRE_NODE to a launcher; `body` is taken. */
-void pc__server_tell(pc__server *server, int node, pc__text *body);
+PC__SHARED void pc__server_tell(pc__server *server, int node, pc__text *body);
 
 /* Tell all ranks that this one is lost. For whoever knows sooner than a connection does. */
-void pc__server_lose(pc__server *server, int rank, bool silent, const char *why);
+PC__SHARED void pc__server_lose(pc__server *server, int rank, bool silent, const char *why);
 
 /* Close all; `closed` (may be NULL) is called in the loop when the server is gone. */
-void pc__server_close(pc__server *server, void (*closed)(void *context), void *context);
+PC__SHARED void pc__server_close(pc__server *server, void (*closed)(void *context), void *context);
 
 #endif

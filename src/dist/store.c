@@ -151,9 +151,9 @@ void pc__dist_tell_error(const char *why)
 {
     pc__call call;
     pc__body body;
-    const pc_error before = pc__error_take(); /* what goes wrong here is nobody's */
     pc__call_begin(&call, PC__WIRE_ERROR);
-    pc__put_bytes(&call.frame, why, strnlen(why, TELL_MAX));
+    pc__put_bytes(&call.frame, why, strnlen(why, TELL_MAX)); /* which may be the words of the error that goes now */
+    const pc_error before = pc__error_take();
     (void)pc__call_perform(&call, "error", PC__CALL_NOW, &body);
     pc__call_end(&call);
     pc_error_clear();

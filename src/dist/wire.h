@@ -60,13 +60,13 @@ typedef struct pc__hello {
 } pc__hello;
 
 /* Frames are written into a pc__text: begin, add, end. What `begin` gives is `end`'s to have. */
-size_t pc__frame_begin(pc__text *out, pc__wire_kind kind, uint32_t request);
-void pc__frame_end(pc__text *out, size_t begin);
-void pc__put_u8(pc__text *out, unsigned value);
-void pc__put_u32(pc__text *out, uint32_t value);
+PC__SHARED size_t pc__frame_begin(pc__text *out, pc__wire_kind kind, uint32_t request);
+PC__SHARED void pc__frame_end(pc__text *out, size_t begin);
+PC__SHARED void pc__put_u8(pc__text *out, unsigned value);
+PC__SHARED void pc__put_u32(pc__text *out, uint32_t value);
 void pc__put_u64(pc__text *out, uint64_t value);
 void pc__put_bytes(pc__text *out, const void *bytes, size_t n); /* u32 n, the bytes */
-void pc__put_text(pc__text *out, const char *text);
+PC__SHARED void pc__put_text(pc__text *out, const char *text);
 void pc__put_hello(pc__text *out, const pc__hello *hello);
 void pc__put_beat(pc__text *out, const pc__beat *beat);
 
@@ -76,11 +76,11 @@ typedef struct pc__body {
     const uint8_t *at, *end;
     bool broken;
 } pc__body;
-unsigned pc__take_u8(pc__body *body);
-uint32_t pc__take_u32(pc__body *body);
+PC__SHARED unsigned pc__take_u8(pc__body *body);
+PC__SHARED uint32_t pc__take_u32(pc__body *body);
 uint64_t pc__take_u64(pc__body *body);
-const void *pc__take_bytes(pc__body *body, size_t *n);       /* stays where it is; *n is 0 where there is none */
-void pc__take_text(pc__body *body, char *text, size_t room); /* longer ones are broken */
+const void *pc__take_bytes(pc__body *body, size_t *n); /* stays where it is; *n is 0 where there is none */
+PC__SHARED void pc__take_text(pc__body *body, char *text, size_t room); /* longer ones are broken */
 void pc__take_beat(pc__body *body, pc__beat *beat);
 
 /* What has come of a stream and is not read yet. Start from {.limit = ...}. */
@@ -100,9 +100,9 @@ typedef struct pc__frame {
 typedef enum pc__next { PC__NEXT_FRAME, PC__NEXT_MORE, PC__NEXT_BROKEN } pc__next;
 
 /* Room for at least `n` more bytes at its end; NULL when there is no memory. Who has written them says how many. */
-void *pc__stream_room(pc__stream_in *in, size_t n);
-void pc__stream_came(pc__stream_in *in, size_t n);
-pc__next pc__stream_next(pc__stream_in *in, pc__frame *frame);
-void pc__stream_free(pc__stream_in *in);
+PC__SHARED void *pc__stream_room(pc__stream_in *in, size_t n);
+PC__SHARED void pc__stream_came(pc__stream_in *in, size_t n);
+PC__SHARED pc__next pc__stream_next(pc__stream_in *in, pc__frame *frame);
+PC__SHARED void pc__stream_free(pc__stream_in *in);
 
 #endif

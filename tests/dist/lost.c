@@ -122,7 +122,7 @@ static void fail_and_exit(void)
 static void an_error_at_exit_is_told(void **state)
 {
     (void)state;
-    end_of_rank_2(fail_and_exit, 2, "rank 2 says: it ends with the error: shapes [2, 3] and [4] do not fit", 7);
+    end_of_rank_2(fail_and_exit, 2, "rank 2 says: shapes [2, 3] and [4] do not fit", 7);
 }
 
 static void just_exit(void)

@@ -1,0 +1,50 @@
+/* launch.h: starting a job of several ranks, on this host or on several, and seeing it through.
+ *
+ *     const char *const command[] = {"./train", "--epochs", "5", NULL};
+ *     int status;
+ *     if (pc_launch(command, PC_OPTIONS(pc_launch_options, .ranks = 4, .out = stdout, .err = stderr), &status) != PC_OK)
+ *         return pc_report(stderr);
+ *     return status;
+ *
+ * docs/launch.md has what ranks get and what is told of their ends; `paracord launch` is this function.
+ */
+#ifndef PARACORD_TOOLS_LAUNCH_H
+#define PARACORD_TOOLS_LAUNCH_H
+
+#include <paracord/error.h>
+
+PC_BEGIN
+
+typedef enum pc_launch_bind {
+    PC_LAUNCH_BIND_NUMA, /* each rank to cores of its own, near its GPU, where there are enough of them */
+    PC_LAUNCH_BIND_NONE
+} pc_launch_bind;
+
+typedef struct pc_launch_options {
+    int ranks;              /* on this host; 0: 1 */
+    int nodes;              /* hosts, on each of which this function is called; 0: 1 */
+    int node_rank;          /* which of them this is, from 0 */
+    const char *master;     /* "HOST:PORT" at which node 0 serves the store; needed for several nodes */
+    int max_restarts;       /* how often all ranks are started again when one has failed */
+    pc_launch_bind bind;    /* which CPUs ranks may use */
+    double timeout_seconds; /* how long hosts wait for each other; 0: 60 */
+    FILE *out, *err;        /* for what ranks write, and for what is told of them; NULL: stdout and stderr */
+    int reserved_;
+} pc_launch_options;
+
+/* Start options.ranks processes of `command` (a program, its arguments, NULL; found by PATH) with the variables of torchrun,
+ * and wait for their end. What they write comes out line by line, with "[rank] " in front. When one of them fails, or
+ * gives no sign of life for PARACORD_BEAT_LIMIT seconds (10) once it has called pc_dist_init, all are stopped (SIGTERM, after
+ * 5 s SIGKILL), with whatever they have started, and started again while restarts are left.
+ *
+ * *status is 0, or the exit status of the first rank that failed (128 + the signal that ended it).
+ *
+ * While this runs it has SIGINT, SIGTERM and SIGHUP of the process, which it forwards, and all its child processes:
+ * the program has none of its own. Not for programs with other threads that fork. Errors: PC_ERR_ARGUMENT (options that do
+ * not fit together; several nodes without PARACORD_TOKEN), PC_ERR_NOT_FOUND and PC_ERR_FILE (the command), PC_ERR_BACKEND (a
+ * port in use), PC_ERR_TIMEOUT (nodes that do not come), PC_ERR_STATE (a node of another job or version), PC_ERR_LOST (node 0
+ * is gone), PC_ERR_UNSUPPORTED (a build without libuv), PC_ERR_MEMORY. */
+PC_API pc_status pc_launch(const char *const *command, pc_launch_options options, int *status);
+
+PC_END
+#endif

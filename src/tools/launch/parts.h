@@ -1,0 +1,150 @@
+/* parts.h: what the files of the launcher share. Everything runs in one loop of libuv, in one thread.
+ *
+ * Each host has an agent, which starts, watches and ends its ranks. Node 0 also has the job, which decides: it serves the
+ * store, gathers the agents and tells them what to do. To its own agent the job talks by calls, to others by frames. */
+#ifndef PC__LAUNCH_PARTS_H
+#define PC__LAUNCH_PARTS_H
+
+#include "base/base.h"
+#include "dist/env.h"
+#include "dist/server.h"
+
+#include <paracord-tools/launch.h>
+
+#include <sys/types.h>
+#include <uv.h>
+
+#define PC__STOP_LIMIT_MS 5000 /* from SIGTERM to SIGKILL */
+
+typedef struct pc__launch pc__launch;
+
+/* Between job and agents. */
+typedef enum pc__say {
+    PC__SAY_READY,     /* agent: u32 ranks, text host */
+    PC__SAY_START,     /* job: pc__start */
+    PC__SAY_ENDED,     /* agent: u32 rank, u32 status, text what happened; a rank has ended, well or not */
+    PC__SAY_ALL_ENDED, /* agent: nothing of this start is left */
+    PC__SAY_STOP,      /* job: u32 rank which is to be killed at once (~0: none); all others are asked first */
+    PC__SAY_SIGNAL,    /* both: u32 number; somebody has asked for the end */
+    PC__SAY_END        /* job: u32 status, text; it is over */
+} pc__say;
+
+typedef struct pc__start {
+    int generation, size, base; /* of the world, and the first rank of this host */
+    int master_port;
+    char master[PC__HOST_MAX], run[40];
+} pc__start;
+
+/* A stream of a rank, cut into lines. */
+typedef struct pc__lines {
+    uv_pipe_t pipe;
+    FILE *to;
+    char label[16];
+    char *text;
+    size_t length, capacity;
+    bool open, closing;
+} pc__lines;
+
+typedef struct pc__process {
+    pid_t id; /* also its process group; 0: none */
+    int rank;
+    bool runs;
+    pc__lines lines[2];
+} pc__process;
+
+typedef struct pc__node {
+    bool here, ready, busy; /* connected; waits for a start; has processes */
+    int ranks, base;
+    char host[64];
+} pc__node;
+
+typedef enum pc__phase { PC__GATHERING, PC__RUNNING, PC__STOPPING, PC__OVER } pc__phase;
+
+struct pc__launch {
+    const char *const *command;
+    pc_launch_options options;
+    char **cpus; /* of each local rank, cpu_set_t; NULL: no binding */
+    char path[4096], token[PC__TOKEN_MAX + 1], store[PC__HOST_MAX + 16], host[64];
+    uv_loop_t loop;
+    uv_signal_t signals[4];
+    int signalled; /* the first; 0: none */
+    bool over;
+    int status;
+    pc_error error; /* what pc_launch fails with */
+    void *pmix;
+
+    /* the agent */
+    pc__process *processes;
+    pc__start start;
+    bool busy, stopping;
+    uint64_t stop_at, ended_at; /* ms; when SIGKILL is due; since when no rank runs */
+    uv_timer_t agent_timer;
+    struct pc__link *link; /* to node 0; NULL on node 0 */
+
+    /* the job */
+    pc__server *server;
+    pc__node *nodes;
+    pc__phase phase;
+    int restarts, generation, size;
+    uint64_t gather_until, told_at;
+    uv_timer_t job_timer;
+    int culprit, culprit_status; /* rank, -1: none or a node */
+    bool has_culprit, culprit_known, culprit_told;
+    char culprit_said[PC__WHY_MAX], culprit_end[PC__WHY_MAX];
+    int failed, failed_status; /* the rank that ended badly first, which may not be the culprit; -1: none */
+    char failed_end[PC__WHY_MAX];
+};
+
+/* launch.c. Sentences go to options.err as "paracord launch: ...". */
+void pc__launch_tell(pc__launch *launch, const char *format, ...) PC_PRINTF(2, 3);
+void pc__launch_over(pc__launch *launch, int status); /* the loop ends when all is closed */
+
+/* agent.c */
+pc_status pc__agent_begin(pc__launch *launch);
+void pc__agent_hear(pc__launch *launch, pc__body *body);
+void pc__agent_signal(pc__launch *launch, int number);
+void pc__agent_children(pc__launch *launch); /* a child has ended */
+void pc__agent_stop(pc__launch *launch, int kill_rank);
+void pc__agent_say(pc__launch *launch, pc__text *body); /* to the job, wherever that is */
+void pc__agent_close(pc__launch *launch);
+
+/* job.c */
+pc_status pc__job_begin(pc__launch *launch);
+void pc__job_hear(pc__launch *launch, int node, pc__body *body);
+void pc__job_say(pc__launch *launch, int node, pc__text *body);
+void pc__job_close(pc__launch *launch);
+
+/* job_end.c: who has failed, and what is told of it. */
+void pc__job_lost(void *launch, int rank, bool silent, const char *why);
+void pc__job_rank_ended(pc__launch *launch, int rank, int status, const char *how);
+void pc__job_node_lost(pc__launch *launch, int node, const char *why);
+void pc__job_tell_culprit(pc__launch *launch);
+void pc__job_stop(pc__launch *launch, int kill_rank);
+
+/* link.c: an agent's connection to node 0. */
+pc_status pc__link_begin(pc__launch *launch);
+void pc__link_say(pc__launch *launch, pc__text *body);
+void pc__link_close(pc__launch *launch);
+
+/* spawn.c: the program as `path`; a process of it. False with an error. */
+pc_status pc__spawn_find(pc__launch *launch);
+bool pc__spawn(pc__launch *launch, pc__process *process, int local_rank, char **environment, const int files[2]);
+
+/* variables.c: the environment of a rank: texts from pc__alloc, NULL at the end. */
+char **pc__variables(pc__launch *launch, int local_rank);
+void pc__variables_free(char **variables);
+
+/* lines.c */
+bool pc__lines_begin(pc__launch *launch, pc__lines *lines, int rank, int file, FILE *to);
+void pc__lines_end(pc__lines *lines); /* what is there still, and no more */
+
+/* orphans.c: processes of ranks that have outlived these and belong to this process now. How many there are; each gets the
+ * signal (0: none). */
+int pc__orphans_signal(pc__launch *launch, int number);
+
+/* cpus.c: which CPUs each local rank may use, by the tree at `root` ("/sys"): arrays of cpu_set_t; NULL: all (no error), or
+ * there is no memory. `devices` is CUDA_VISIBLE_DEVICES, or NULL. */
+char **pc__cpus_divide(const char *root, int ranks, const void *allowed, size_t bytes, const char *devices);
+void pc__cpus_free(char **cpus);
+
+#endif
