@@ -39,9 +39,9 @@ PC_API PC_MUST_USE pc_group *pc_group_world(void);
 PC_API PC_MUST_USE pc_status pc_group_threads(int n, pc_group *groups[]);
 
 /* New groups of this one's ranks: one for each color, with the ranks that gave it, in the order of their keys, and of
- * their ranks where these are equal. All ranks of the group call it, at the same time. color -1: no group, NULL without
- * an error. The caller owns the group. */
-PC_API PC_MUST_USE pc_group *pc_group_split(pc_group *group, int color, int key);
+ * their ranks where these are equal. All ranks of the group call it, at the same time. *made, of this rank, is the
+ * caller's; NULL where its color is -1, which is for no group. */
+PC_API PC_MUST_USE pc_status pc_group_split(pc_group *group, int color, int key, pc_group **made);
 
 /* Waits for what the rank has queued in it. Graphs that hold calls of the group go first. */
 PC_API void pc_group_free(pc_group *group);

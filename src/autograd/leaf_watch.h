@@ -10,9 +10,11 @@ typedef struct pc__leaf_watch pc__leaf_watch;
  * meanwhile, and a failure ends the walk. */
 typedef struct pc__leaf_set {
     pc_status (*begin)(struct pc__leaf_set *set);
-    pc_status (*ready)(struct pc__leaf_set *set, pc__leaf_watch *watch); /* nothing more of this walk comes to the leaf */
-    pc_status (*end)(struct pc__leaf_set *set); /* of a walk without failures; leaves that it did not reach were not ready */
-    uint64_t visit;                             /* the last walk that met one of its leaves */
+    pc_status (*ready)(struct pc__leaf_set *set,
+                       pc__leaf_watch *watch); /* nothing more of this walk comes to the leaf */
+    pc_status (*end)(
+        struct pc__leaf_set *set); /* of a walk without failures; leaves that it did not reach were not ready */
+    uint64_t visit;                /* the last walk that met one of its leaves */
 } pc__leaf_set;
 
 /* The watch of a leaf (pc_tensor.watch). */

@@ -60,7 +60,7 @@ static pc_group *make(pc_group *g, const int *members, int size, int color)
     return made;
 }
 
-static pc_group *split(pc_group *g, int color, choice *all, int *members)
+static pc_status split(pc_group *g, int color, choice *all, int *members, pc_group **result)
 {
     const int size = color < 0 ? 0 : members_of(all, g->size, color, members);
     pc_group *made = size ? make(g, members, size, color) : NULL;
@@ -69,21 +69,26 @@ static pc_group *split(pc_group *g, int color, choice *all, int *members)
         status = find_place(g, members, made ? size : 0, made, all);
     g->splits++;
     if (status == PC_OK)
-        return made;
-    pc_group_free(made);
-    return NULL;
+        *result = made;
+    else
+        pc_group_free(made);
+    return status;
 }
 
-pc_group *pc_group_split(pc_group *group, int color, int key)
+pc_status pc_group_split(pc_group *group, int color, int key, pc_group **made)
 {
-    PC__NEED_OR(NULL, group);
+    PC__NEED(group);
+    PC__NEED(made);
+    *made = NULL;
+    if (color < -1)
+        return pc__fail(PC_ERR_ARGUMENT, "pc_group_split: color %d; it is 0 or more, or -1 for no group", color);
     const choice mine = {.color = color, .key = key};
     choice *all = pc__calloc((size_t)group->size, sizeof *all);
     int *members = pc__alloc((size_t)group->size * sizeof *members);
-    pc_group *made = NULL;
-    if (all && members && pc__group_exchange(group, &mine, sizeof mine, all) == PC_OK)
-        made = split(group, color, all, members);
+    pc_status status = all && members ? pc__group_exchange(group, &mine, sizeof mine, all) : PC_ERR_MEMORY;
+    if (status == PC_OK)
+        status = split(group, color, all, members, made);
     pc__free(all);
     pc__free(members);
-    return made;
+    return status;
 }

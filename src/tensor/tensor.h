@@ -18,8 +18,8 @@ struct pc_tensor {
     int64_t strides[PC_MAX_DIMS]; /* in elements */
     int64_t offset;               /* of the first element in the storage, in elements */
     pc__storage *storage;
-    struct pc__node *node; /* NULL for leaves; one reference */
-    pc_tensor *grad;       /* of leaves; one reference */
+    struct pc__node *node;        /* NULL for leaves; one reference */
+    pc_tensor *grad;              /* of leaves; one reference */
     struct pc__leaf_watch *watch; /* of leaves: who is told of gradients (autograd/leaf_watch.h); NULL: nobody */
 };
 

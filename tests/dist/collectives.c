@@ -291,8 +291,8 @@ static void order_and_recordings(void **state)
 /* Even and odd ranks; within them, backwards. */
 static void split(rank_work *r)
 {
-    pc_group *half = pc_group_split(r->group, r->rank % 2, -r->rank);
-    RANK_TRUE(half);
+    pc_group *half = NULL, *one = NULL;
+    RANK_OK(pc_group_split(r->group, r->rank % 2, -r->rank, &half));
     PC_SCOPE {
         const int size = (r->size + 1 - r->rank % 2) / 2;
         RANK_TRUE(pc_group_size(half) == size);
@@ -306,7 +306,7 @@ static void split(rank_work *r)
         RANK_OK(pc_group_barrier(r->group));
     }
     pc_group_free(half);
-    pc_group *one = pc_group_split(r->group, r->rank ? -1 : 0, 0);
+    RANK_OK(pc_group_split(r->group, r->rank ? -1 : 0, 0, &one));
     RANK_TRUE((one != NULL) == (r->rank == 0));
     pc_group_free(one);
 }

@@ -17,11 +17,10 @@ static pc_module *network(const char *name)
     pc_seed(3);
     if (strcmp(name, "cnn") == 0)
         return pc_sequential(pc_conv2d(1, 6, 3, .padding = 1, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2),
-                             pc_conv2d(6, 8, 3, .activation = PC_ACTIVATION_RELU),
-                             pc_flatten(), pc_linear(8 * 2 * 2, CLASSES));
+                             pc_conv2d(6, 8, 3, .activation = PC_ACTIVATION_RELU), pc_flatten(),
+                             pc_linear(8 * 2 * 2, CLASSES));
     return pc_sequential(pc_flatten(), pc_linear(SIDE * SIDE, 32, .activation = PC_ACTIVATION_RELU),
-                         pc_linear(32, 16, .activation = PC_ACTIVATION_RELU),
-                         pc_linear(16, CLASSES));
+                         pc_linear(32, 16, .activation = PC_ACTIVATION_RELU), pc_linear(16, CLASSES));
 }
 
 typedef struct learner {

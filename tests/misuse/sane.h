@@ -140,6 +140,11 @@ static pc_parameter *state(pc_module *module)
     return list;
 }
 
+static pc_data_parallel *data_parallel(void)
+{
+    return pc_data_parallel_new((pc_module *[]){net()}, 1);
+}
+
 static pc_ema *swapped_in(void)
 {
     pc_ema *ema = pc_ema_new(net(), 0.9);
