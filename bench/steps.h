@@ -1,4 +1,4 @@
-/* steps.h: the time of training steps as one recording, in one rank or in several. */
+/* steps.h: the time of training steps as one recording, in one rank or in several, with buckets of BENCH_BUCKET_MB. */
 #ifndef PC_BENCH_STEPS_H
 #define PC_BENCH_STEPS_H
 
@@ -95,6 +95,7 @@ static inline pc_status rank_trained(bench_rank *r)
     const char *precision = t->words[1];
     const pc_dtype autocast = strcmp(precision, "bf16") == 0 ? PC_BF16 : PC_F32;
     pc_memory_stats memory;
+    const double bucket = getenv("BENCH_BUCKET_MB") ? atof(getenv("BENCH_BUCKET_MB")) : 0;
     pc_ddp *ddp = NULL;
     void *job = calloc(1, t->job_bytes);
     if (strcmp(precision, "tf32") == 0)
@@ -102,7 +103,7 @@ static inline pc_status rank_trained(bench_rank *r)
     pc_seed(1);
     pc_status status = t->make(job, t->words, t->count, r->device);
     if (status == PC_OK && r->group)
-        status = (ddp = pc_ddp(t->network(job), r->group)) ? PC_OK : pc_error_last()->status;
+        status = (ddp = pc_ddp(t->network(job), r->group, .bucket_mb = bucket)) ? PC_OK : pc_error_last()->status;
     if (status == PC_OK)
         status = steps_timed(t->loss, job, t->optimizer(job), autocast, r->device, t->steps, &r->result[FIRST_MS],
                              &r->result[STEP_MS]);

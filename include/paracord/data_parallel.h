@@ -29,8 +29,7 @@ typedef struct pc_ddp pc_ddp;
 
 typedef struct pc_ddp_options {
     int reserved_;
-    double bucket_mb;       /* of a bucket, in 2^20 bytes; 0: 25 */
-    double first_bucket_mb; /* of the first one that is full, small, so that sending begins early; 0: 1 */
+    double bucket_mb; /* of a bucket, in 2^20 bytes; 0: 25 */
 } pc_ddp_options;
 
 /* Train the module's parameters together with the other ranks of the group, which call this with the same network at the

@@ -50,18 +50,16 @@ static pc_status fill(pc__buckets *b, pc_tensor *const *parameters, int from, in
     return PC_OK;
 }
 
-pc_status pc__buckets_make(pc__buckets *buckets, pc_tensor *const *parameters, int count, double bytes,
-                           double first_bytes)
+pc_status pc__buckets_make(pc__buckets *buckets, pc_tensor *const *parameters, int count, double bytes)
 {
     buckets->watch = pc__calloc((size_t)count, sizeof *buckets->watch);
     buckets->of = pc__calloc((size_t)count, sizeof *buckets->of);
     if (!buckets->watch || !buckets->of)
         return PC_ERR_MEMORY;
     for (int to = count - 1; to >= 0;) {
-        const double enough = buckets->count ? bytes : first_bytes;
         size_t total = room_of(parameters[to]);
         int from = to;
-        while (from > 0 && (double)total < enough && fits(parameters[from - 1], parameters[to]))
+        while (from > 0 && (double)total < bytes && fits(parameters[from - 1], parameters[to]))
             total += room_of(parameters[--from]);
         PC__TRY(fill(buckets, parameters, from, to, total));
         to = from - 1;

@@ -17,10 +17,9 @@ typedef struct pc__buckets {
     int *of;               /* by parameter: its bucket */
 } pc__buckets;
 
-/* For these parameters, which collect gradients and go through a network in about this order. Bytes: at least so much in
- * a bucket, and in the first. PC_ERR_MEMORY. */
-pc_status pc__buckets_make(pc__buckets *buckets, pc_tensor *const *parameters, int count, double bytes,
-                           double first_bytes);
+/* For these parameters, which collect gradients and go through a network in about this order; at least so many bytes in a
+ * bucket. PC_ERR_MEMORY. */
+pc_status pc__buckets_make(pc__buckets *buckets, pc_tensor *const *parameters, int count, double bytes);
 void pc__buckets_free(pc__buckets *buckets, int parameters);
 
 #endif

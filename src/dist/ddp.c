@@ -107,8 +107,8 @@ static pc_status prepare(pc_ddp *d, pc_ddp_options options)
     if (!d->count)
         return pc__fail(PC_ERR_ARGUMENT, "pc_ddp_new: no parameter of the module collects gradients");
     PC__TRY(pc__agree_on_module(d->group, d->module));
-    PC__TRY(pc__buckets_make(&d->buckets, d->parameter, d->count, (options.bucket_mb > 0 ? options.bucket_mb : 25) * mb,
-                             (options.first_bucket_mb > 0 ? options.first_bucket_mb : 1) * mb));
+    PC__TRY(
+        pc__buckets_make(&d->buckets, d->parameter, d->count, (options.bucket_mb > 0 ? options.bucket_mb : 25) * mb));
     PC__TRY(share(d, true));
     for (int i = 0; i < d->count; i++) {
         d->buckets.watch[i].set = &d->set;
@@ -122,9 +122,9 @@ pc_ddp *pc_ddp_new(pc_module *module, pc_group *group, pc_ddp_options options)
 {
     PC__NEED_OR(NULL, module);
     PC__NEED_OR(NULL, group);
-    if (!(options.bucket_mb >= 0) || !(options.first_bucket_mb >= 0))
+    if (!(options.bucket_mb >= 0))
         return pc__null(PC_ERR_ARGUMENT, "pc_ddp_new: a bucket of %g MB; it is 0 (the usual) or more",
-                        options.bucket_mb >= 0 ? options.first_bucket_mb : options.bucket_mb);
+                        options.bucket_mb);
     pc_ddp *d = pc__calloc(1, sizeof *d);
     if (!d)
         return NULL;

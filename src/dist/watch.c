@@ -18,6 +18,7 @@ typedef struct entry {
     uint32_t stream;       /* 0: nothing is in a queue */
     uint64_t ticket, seen; /* of the newest work; how far the stream was when it was looked at last */
     int64_t since;         /* nothing has moved since, in nanoseconds */
+    uint64_t told;         /* calls that the heart tells of */
     bool given_up;
 } entry;
 
@@ -83,6 +84,17 @@ static void give_up(entry *e, const char *why)
     e->comm->engine->abort(e->comm, error.message);
 }
 
+/* What the heart tells of: the newest call, as of the last look. */
+static void beat(entry *e)
+{
+    pc__beat b = {.entered = e->calls, .finished = e->stream || e->entering ? e->calls - 1 : e->calls, .dtype = -1};
+    if (e->comm->place || (e->told == e->calls && b.finished < e->calls))
+        return;
+    e->told = e->calls;
+    snprintf(b.name, sizeof b.name, "%s", e->name);
+    pc__beat_set(&b);
+}
+
 /* True while there is something to wait for. */
 static bool is_under_way(entry *e)
 {
@@ -107,7 +119,9 @@ static void look(entry *e)
 {
     int rank;
     char lost[PC__WHY_MAX], why[PC__WHY_MAX + 32];
-    if (e->given_up || !is_under_way(e))
+    const bool under_way = !e->given_up && is_under_way(e);
+    beat(e);
+    if (!under_way)
         return;
     const double waited = (double)(pc__now() - e->since) * 1e-9;
     if (!e->comm->place && pc__dist_lost(&rank, lost)) {
@@ -166,15 +180,6 @@ static void start(void)
     pthread_detach(thread);
 }
 
-static void beat(const entry *e)
-{
-    pc__beat b = {.entered = e->calls, .finished = e->stream ? e->calls - 1 : e->calls, .dtype = -1};
-    if (e->comm->place)
-        return;
-    snprintf(b.name, sizeof b.name, "%s", e->name);
-    pc__beat_set(&b);
-}
-
 static void enters(pc__comm *comm, const char *name)
 {
     pthread_mutex_lock(&all.lock);
@@ -186,7 +191,6 @@ static void enters(pc__comm *comm, const char *name)
         e->entering = true;
         if (idle)
             e->since = pc__now();
-        beat(e);
         start();
         if (idle)
             pthread_cond_signal(&all.changed);

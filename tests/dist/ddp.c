@@ -98,7 +98,7 @@ static pc_status train(const job *j, pc_group *group, int rank, int size, pc_dev
         }
     PC_SCOPE {
         if (status == PC_OK && group) {
-            l.ddp = pc_ddp(l.net, group, .bucket_mb = j->bucket_mb, .first_bucket_mb = j->bucket_mb);
+            l.ddp = pc_ddp(l.net, group, .bucket_mb = j->bucket_mb);
             status = l.ddp ? PC_OK : pc_error_last()->status;
         }
         if (status == PC_OK) {
