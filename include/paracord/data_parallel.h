@@ -52,6 +52,42 @@ PC_API void pc_ddp_set_sync(pc_ddp *ddp, bool on);
  * samples). Before evaluating in all ranks, or where a checkpoint is not rank 0's. */
 PC_API PC_MUST_USE pc_status pc_ddp_share_buffers(pc_ddp *ddp);
 
+/* --- the optimiser's part of the memory, shared out --- */
+
+typedef struct pc_zero pc_zero;
+
+typedef struct pc_zero_options {
+    int reserved_;
+    double bucket_mb; /* as pc_ddp's */
+} pc_zero_options;
+
+/* pc_ddp where each rank keeps the optimiser's state of its part of the parameters alone (stage 1 of ZeRO, Rajbhandari and
+ * others 2020): of Adam's 16 bytes for a number 8 + 8 / size. The parameters come to lie in buckets too, of which each rank
+ * has a part. A backward pass reduces a bucket to its parts; the step updates this rank's, and brings all parts to all.
+ *
+ *     pc_zero *zero = pc_zero(net, world);
+ *     pc_optimizer *adam = pc_adamw(pc_zero_part(zero), .lr = 1e-4);
+ *     ...
+ *     pc_backward(loss);              // no gradients of net's parameters are left: those of the part are
+ *     pc_zero_step(zero, adam);       // in the place of pc_optimizer_step
+ *
+ * What is learnt is what pc_ddp learns, up to the order of sums in a norm for clipping. Shapes of the part's parameters are
+ * [n, 1, ...], of as many dimensions as the parameter that they are a piece of, so that groups by dimensions hold, those
+ * that a rank has none of too; names are the parameter's. The errors are pc_ddp_new's; PC_ERR_ARGUMENT too where the network has too few numbers for
+ * so many ranks. */
+PC_API PC_MUST_USE pc_zero *pc_zero_new(pc_module *module, pc_group *group, pc_zero_options options);
+#define pc_zero(...) PC_ZERO_(__VA_ARGS__, )
+#define PC_ZERO_(module, group, ...) pc_zero_new((module), (group), PC_OPTIONS(pc_zero_options, __VA_ARGS__))
+
+/* The parameters go on lying where they lie. The optimiser of the part goes first. */
+PC_API void pc_zero_free(pc_zero *zero);
+
+/* What this rank's optimiser is for: a module without a forward pass. The zero's. */
+PC_API pc_module *pc_zero_part(pc_zero *zero);
+
+/* pc_optimizer_step of this rank's part, by the norm of all parts where that is clipped; then all ranks have all weights. */
+PC_API PC_MUST_USE pc_status pc_zero_step(pc_zero *zero, pc_optimizer *optimizer);
+
 /* --- several devices of one process --- */
 
 typedef struct pc_data_parallel pc_data_parallel;

@@ -17,13 +17,12 @@ static bool fits(const pc_tensor *a, const pc_tensor *b)
     return a->dtype == b->dtype && pc_device_equal(pc_tensor_device(a), pc_tensor_device(b));
 }
 
-/* The parameter's gradient as a view of the bucket. */
-static pc_tensor *place_in(pc_tensor *flat, const pc_tensor *parameter, size_t at)
+pc_tensor *pc__bucket_view(pc_tensor *flat, const pc_tensor *parameter, int64_t offset)
 {
     pc__meta meta;
     pc__meta_like(&meta, parameter, (pc_dtype)parameter->dtype);
     meta.view_of = flat;
-    meta.offset = (int64_t)(at / pc_dtype_size((pc_dtype)parameter->dtype));
+    meta.offset = offset;
     return pc__tensor_unscoped(&meta, pc_tensor_device(flat));
 }
 
@@ -42,7 +41,7 @@ static pc_status fill(pc__buckets *b, pc_tensor *const *parameters, int from, in
     size_t at = 0;
     for (int i = to; i >= from; i--) {
         b->of[i] = b->count - 1;
-        b->watch[i].place = place_in(bucket->flat, parameters[i], at);
+        b->watch[i].place = pc__bucket_view(bucket->flat, parameters[i], (int64_t)(at / pc_dtype_size(dtype)));
         if (!b->watch[i].place)
             return pc_error_last()->status;
         at += room_of(parameters[i]);
@@ -50,7 +49,7 @@ static pc_status fill(pc__buckets *b, pc_tensor *const *parameters, int from, in
     return PC_OK;
 }
 
-pc_status pc__buckets_make(pc__buckets *buckets, pc_tensor *const *parameters, int count, double bytes)
+pc_status pc__buckets_make(pc__buckets *buckets, pc_tensor *const *parameters, int count, double bytes, int parts)
 {
     buckets->watch = pc__calloc((size_t)count, sizeof *buckets->watch);
     buckets->of = pc__calloc((size_t)count, sizeof *buckets->of);
@@ -61,7 +60,8 @@ pc_status pc__buckets_make(pc__buckets *buckets, pc_tensor *const *parameters, i
         int from = to;
         while (from > 0 && (double)total < bytes && fits(parameters[from - 1], parameters[to]))
             total += room_of(parameters[--from]);
-        PC__TRY(fill(buckets, parameters, from, to, total));
+        const size_t whole = (size_t)parts * ALIGNED;
+        PC__TRY(fill(buckets, parameters, from, to, (total + whole - 1) / whole * whole));
         to = from - 1;
     }
     return PC_OK;

@@ -18,8 +18,11 @@ typedef struct pc__buckets {
 } pc__buckets;
 
 /* For these parameters, which collect gradients and go through a network in about this order; at least so many bytes in a
- * bucket. PC_ERR_MEMORY. */
-pc_status pc__buckets_make(pc__buckets *buckets, pc_tensor *const *parameters, int count, double bytes);
+ * bucket, and as many in each of its `parts`. PC_ERR_MEMORY. */
+pc_status pc__buckets_make(pc__buckets *buckets, pc_tensor *const *parameters, int count, double bytes, int parts);
+
+/* As the parameter, in a bucket's or like memory where its place is. The caller owns it. */
+pc_tensor *pc__bucket_view(pc_tensor *flat, const pc_tensor *parameter, int64_t offset);
 void pc__buckets_free(pc__buckets *buckets, int parameters);
 
 #endif

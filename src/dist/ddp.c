@@ -107,8 +107,8 @@ static pc_status prepare(pc_ddp *d, pc_ddp_options options)
     if (!d->count)
         return pc__fail(PC_ERR_ARGUMENT, "pc_ddp_new: no parameter of the module collects gradients");
     PC__TRY(pc__agree_on_module(d->group, d->module));
-    PC__TRY(
-        pc__buckets_make(&d->buckets, d->parameter, d->count, (options.bucket_mb > 0 ? options.bucket_mb : 25) * mb));
+    PC__TRY(pc__buckets_make(&d->buckets, d->parameter, d->count, (options.bucket_mb > 0 ? options.bucket_mb : 25) * mb,
+                             1));
     PC__TRY(share(d, true));
     for (int i = 0; i < d->count; i++) {
         d->buckets.watch[i].set = &d->set;

@@ -32,6 +32,7 @@ struct pc_module {
     size_t bytes;         /* of data */
     pc__hook *hooks;
     int hook_count, hook_room, last_hook;
+    bool is_part;                               /* other ranks have other parts of its parameters */
     bool checkpointed;                          /* its forward passes keep nothing but inputs and results */
     pc__named *parameters, *children, *buffers; /* buffers: tensors that go where the module goes, and that no optimiser
                                                  * knows: running statistics of a normalisation */

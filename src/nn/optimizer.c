@@ -34,6 +34,7 @@ pc_optimizer *pc__optimizer_new(pc_module *module, const char *name, int slots, 
     o->name = name;
     o->settings = *settings;
     o->slots = slots;
+    o->is_part = module->is_part;
     const size_t n = (size_t)pc_module_parameter_list(module, NULL, 0);
     o->parameters = pc__calloc(n, sizeof *o->parameters);
     o->names = pc__calloc(n, sizeof *o->names);
@@ -139,7 +140,8 @@ static pc_status measure_norm(pc_optimizer *o, int used)
         if (!o->clip)
             return pc_error_last()->status;
     }
-    return pc__gradient_norm(o->clip, o->work + used, used, o->clip_norm);
+    PC__TRY(pc__gradient_norm(o->clip, o->work + used, used, o->clip_norm));
+    return o->whole_norm ? o->whole_norm(o->whole, o->clip, o->clip_norm) : PC_OK;
 }
 
 /* The call with what the attributes ask for behind its n lists of tensors. */

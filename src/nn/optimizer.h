@@ -18,6 +18,11 @@ struct pc_optimizer {
     pc_tensor **work;             /* (2 + slots) * count + PC__STEP_EXTRAS, for the call */
     double clip_norm;             /* the most; 0: gradients are taken as they are */
     pc_tensor *clip;              /* float32 [2], what pc__gradient_norm leaves; NULL: not yet */
+    bool is_part;                 /* of the module's parameters others have other parts */
+    /* Where others have parts of the gradients: makes of clip, which has this part's norm, what all of them give; NULL: there
+     * are no others. */
+    pc_status (*whole_norm)(void *context, pc_tensor *clip, double most);
+    void *whole;
 
     /* For recordings, made by the first: settings.step where the device counts it, int64 [1], a 1 to raise numbers by, and
      * settings.lr, float64 [1]. */

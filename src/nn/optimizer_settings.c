@@ -74,7 +74,7 @@ pc_status pc_optimizer_add_group(pc_optimizer *optimizer, const char *pattern, p
                         a->groups);
     for (int i = 0; i < o->count; i++)
         found += belongs(o, i, pattern, options.max_dims);
-    if (!found)
+    if (!found && !o->is_part) /* else another part may have them */
         return pc__fail(
             PC_ERR_ARGUMENT, "pc_optimizer_group \"%s\": none of %d parameters has such a name%s; the first is \"%s\"",
             pattern, o->count, options.max_dims ? " and as few dimensions" : "", o->count ? o->names[0].name : "");

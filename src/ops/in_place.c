@@ -1,6 +1,8 @@
 /* in_place.c: which tensors may be written, and which inputs share their memory. */
 #include "ops/in_place.h"
 
+#include "ops/collective.h"
+#include "ops/table.h"
 #include "tensor/overlap.h"
 
 #include <paracord/no_grad.h>
@@ -37,10 +39,21 @@ pc_status pc__targets_check(const pc_call *call, pc_device device)
     return PC_OK;
 }
 
+/* A rank's part of what is gathered may lie where it goes. */
+static bool is_in_its_place(const pc_call *call, int i)
+{
+    if (call->op->index != PC__OP_all_gather)
+        return false;
+    const pc__collective *a = call->attributes;
+    const pc_tensor *part = call->in[i], *all = call->out[0];
+    return part->storage == all->storage &&
+           part->offset == all->offset + a->comm->rank * pc__count(part->ndim, part->shape);
+}
+
 /* Ops that write their inputs too are the library's own, with lists of tensors that are known to be apart. */
 bool pc__reads_written(const pc_call *call, int i)
 {
-    if (call->op->flags & (PC__WRITES_IN | PC__WRITES_HALF))
+    if (call->op->flags & (PC__WRITES_IN | PC__WRITES_HALF) || is_in_its_place(call, i))
         return false;
     for (int k = 0; k < call->n_out; k++) {
         const pc__shared shared = pc__overlap(call->out[k], call->in[i]);

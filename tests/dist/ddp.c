@@ -7,7 +7,9 @@ typedef struct job {
     const char *network; /* "mlp", "cnn", "shared" */
     bool recorded;
     int accumulate; /* batches for each step */
-    double bucket_mb;
+    double bucket_mb, clip;
+    bool zero;
+    int most;    /* ranks, where the network is too small for more; 0: all */
     float *want; /* weights of one device, in order */
     int64_t weights;
 } job;
@@ -28,6 +30,7 @@ typedef struct learner {
     pc_module *net;
     pc_optimizer *optimizer;
     pc_ddp *ddp;
+    pc_zero *zero;
     pc_tensor *x, *labels; /* of the batches of one step */
     int samples;           /* of one of them */
 } learner;
@@ -46,7 +49,9 @@ static pc_status learn(void *user)
             pc_tensor *loss = pc_cross_entropy(pc_forward(l->net, x), labels);
             status = pc_backward(pc_mul_scalar(loss, 1.0 / parts));
         }
-    return status == PC_OK ? pc_optimizer_step(l->optimizer) : status;
+    if (status == PC_OK)
+        status = l->zero ? pc_zero_step(l->zero, l->optimizer) : pc_optimizer_step(l->optimizer);
+    return status;
 }
 
 /* Samples of step `step`, the same for all who ask. */
@@ -97,12 +102,20 @@ static pc_status train(const job *j, pc_group *group, int rank, int size, pc_dev
             status = pc_fill(list[i].tensor, 0.25);
         }
     PC_SCOPE {
-        if (status == PC_OK && group) {
+        if (status == PC_OK && group && j->zero) {
+            l.zero = pc_zero(l.net, group, .bucket_mb = j->bucket_mb);
+            status = l.zero ? PC_OK : pc_error_last()->status;
+        } else if (status == PC_OK && group) {
             l.ddp = pc_ddp(l.net, group, .bucket_mb = j->bucket_mb);
             status = l.ddp ? PC_OK : pc_error_last()->status;
         }
         if (status == PC_OK) {
-            l.optimizer = pc_adam(l.net, .lr = 0.01);
+            l.optimizer = pc_adam(l.zero ? pc_zero_part(l.zero) : l.net, .lr = 0.01, .weight_decay = 0.01);
+            status = pc_optimizer_group(l.optimizer, "*", .max_dims = 1, .no_decay = true);
+            if (status == PC_OK && j->clip > 0)
+                status = pc_optimizer_set_clip(l.optimizer, PC_CLIP_NORM, j->clip);
+        }
+        if (status == PC_OK) {
             l.x = pc_zeros(PC_SHAPE(SAMPLES / size, 1, SIDE, SIDE), PC_F32, device);
             l.labels = pc_zeros(PC_SHAPE(SAMPLES / size), PC_I64, device);
             step = j->recorded ? pc_step_new(learn, &l, l.optimizer) : NULL;
@@ -124,6 +137,7 @@ static pc_status train(const job *j, pc_group *group, int rank, int size, pc_dev
     pc_step_free(step);
     pc_ddp_free(l.ddp);
     pc_optimizer_free(l.optimizer);
+    pc_zero_free(l.zero);
     pc_module_free(l.net);
     return status;
 }
@@ -143,12 +157,13 @@ static void work(rank_work *r)
     }
 }
 
-static void ranks_learn_what_one_learns(const char *name, bool recorded, int accumulate, double bucket_mb)
+static void ranks_learn_what_one_learns(job j)
 {
     static float want[MOST];
-    job j = {.network = name, .recorded = recorded, .accumulate = accumulate, .bucket_mb = bucket_mb, .want = want};
+    const int accumulate = j.accumulate = j.accumulate ? j.accumulate : 1;
+    j.want = want;
     assert_ok(train(&j, NULL, 0, 1, test_device(), want, &j.weights));
-    const int most = ranks_most();
+    const int most = j.most && j.most < ranks_most() ? j.most : ranks_most();
     for (int n = 1; n <= most; n++)
         if (SAMPLES / accumulate % n == 0)
             ranks_work(n, work, &j);
@@ -157,30 +172,44 @@ static void ranks_learn_what_one_learns(const char *name, bool recorded, int acc
 static void plain_steps(void **state)
 {
     (void)state;
-    ranks_learn_what_one_learns("mlp", false, 1, 0);
-    ranks_learn_what_one_learns("cnn", false, 1, 1e-4);
+    ranks_learn_what_one_learns((job){.network = "mlp", .recorded = false, .accumulate = 1, .bucket_mb = 0});
+    ranks_learn_what_one_learns((job){.network = "cnn", .recorded = false, .accumulate = 1, .bucket_mb = 1e-4});
 }
 
 static void recorded_steps(void **state)
 {
     (void)state;
-    ranks_learn_what_one_learns("mlp", true, 1, 1e-3);
-    ranks_learn_what_one_learns("cnn", true, 1, 1e-4);
+    ranks_learn_what_one_learns((job){.network = "mlp", .recorded = true, .accumulate = 1, .bucket_mb = 1e-3});
+    ranks_learn_what_one_learns((job){.network = "cnn", .recorded = true, .accumulate = 1, .bucket_mb = 1e-4});
 }
 
 static void accumulated_steps(void **state)
 {
     (void)state;
-    ranks_learn_what_one_learns("mlp", false, 2, 1e-3);
-    ranks_learn_what_one_learns("cnn", true, 3, 0);
+    ranks_learn_what_one_learns((job){.network = "mlp", .recorded = false, .accumulate = 2, .bucket_mb = 1e-3});
+    ranks_learn_what_one_learns((job){.network = "cnn", .recorded = true, .accumulate = 3, .bucket_mb = 0});
+}
+
+static void parts_of_the_optimiser(void **state)
+{
+    (void)state;
+    ranks_learn_what_one_learns((job){.network = "mlp", .zero = true});
+    ranks_learn_what_one_learns((job){.network = "cnn", .zero = true, .bucket_mb = 1e-4, .clip = 0.1, .most = 4});
+    ranks_learn_what_one_learns((job){.network = "mlp", .zero = true, .recorded = true, .clip = 0.1});
+    ranks_learn_what_one_learns((job){.network = "cnn", .zero = true, .recorded = true, .most = 4});
+}
+
+static void clipped_steps(void **state)
+{
+    (void)state;
+    ranks_learn_what_one_learns((job){.network = "cnn", .clip = 0.1, .recorded = true});
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_steps),
-        cmocka_unit_test(recorded_steps),
-        cmocka_unit_test(accumulated_steps),
+        cmocka_unit_test(plain_steps),   cmocka_unit_test(recorded_steps),         cmocka_unit_test(accumulated_steps),
+        cmocka_unit_test(clipped_steps), cmocka_unit_test(parts_of_the_optimiser),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
