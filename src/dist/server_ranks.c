@@ -86,18 +86,25 @@ static void check(pc__peer *peer, uint64_t now)
         pc__peer_cut(peer);
 }
 
+static void check_all(pc__server *s, uint64_t now, pc__wire_role role)
+{
+    for (pc__peer *peer = s->peers, *next; peer; peer = next) {
+        next = peer->next;
+        if (peer->role == role)
+            check(peer, now);
+        if (next && next->closing) /* cut on the way */
+            break;
+    }
+}
+
 void pc__ranks_tick(pc__server *server)
 {
     const uint64_t now = uv_now(server->loop), gap = now - server->last_tick;
     server->last_tick = now;
     for (pc__peer *peer = server->peers; peer && gap > STALL_MS; peer = peer->next)
-        peer->heard += gap; /* what they said meanwhile has not been read */
-    for (pc__peer *peer = server->peers, *next; peer; peer = next) {
-        next = peer->next;
-        check(peer, now);
-        if (next && next->closing) /* cut on the way */
-            break;
-    }
+        peer->heard += gap;                    /* what they said meanwhile has not been read */
+    check_all(server, now, PC__WIRE_LAUNCHER); /* a host that is gone explains its ranks */
+    check_all(server, now, PC__WIRE_RANK);
 }
 
 void pc__ranks_beats(pc__peer *peer, uint32_t request)

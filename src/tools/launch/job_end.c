@@ -127,9 +127,11 @@ void pc__job_rank_ended(pc__launch *launch, int rank, int status, const char *ho
 void pc__job_node_lost(pc__launch *launch, int node, const char *why)
 {
     char text[PC__WHY_MAX];
+    snprintf(text, sizeof text, "node %d (%s) is lost: %.250s", node, launch->nodes[node].host, why);
+    if (launch->phase != PC__RUNNING || launch->has_culprit)
+        pc__launch_tell(launch, "%s", text);
     if (launch->phase != PC__RUNNING)
         return;
-    snprintf(text, sizeof text, "node %d (%s) is lost: %.250s", node, launch->nodes[node].host, why);
     if (!launch->has_culprit) {
         blame(launch, -1, 1, text);
         launch->culprit_known = true;

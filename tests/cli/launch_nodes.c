@@ -1,0 +1,197 @@
+/* launch_nodes.c: paracord launch on two hosts: two launchers on one, and two network namespaces whose link is cut. */
+#include "launch.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
+static int free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof address;
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, n), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &n), 0);
+    close(fd);
+    return ntohs(address.sin_port);
+}
+
+/* In the lines below: "node R OPTIONS -- COMMAND" is the launcher of host R, in its namespace where there is one. */
+#define NODE                                                                                                           \
+    "node() { r=$1; shift; ${IN:+ip netns exec $IN$r} timeout 30 $P launch --nodes 2 --node-rank $r --master $M "      \
+    "\"$@\"; }; "
+
+static void fresh(void)
+{
+    char address[64];
+    snprintf(address, sizeof address, "127.0.0.1:%d", free_port());
+    setenv("M", address, 1);
+    setenv("PARACORD_TOKEN", "a secret of two hosts", 1);
+}
+
+/* Both launchers' output and exit statuses: what 0 prints is in `a`, what 1 prints in `b`. */
+static void both(const char *line)
+{
+    char whole[2048];
+    fresh();
+    snprintf(whole, sizeof whole, NODE "%s; cat a b; rm -f a b", line);
+    assert_status(whole, 0);
+}
+
+static void start_one_world(void **state)
+{
+    (void)state;
+    both("(node 0 -n 2 -- $R fine; echo 0: $?) >a 2>&1 & (node 1 -n 3 -- $R fine; echo 1: $?) >b 2>&1; wait");
+    static const char *const words[] = {
+        "[0] rank 0 of 5", "[1] rank 1 of 5", "[2] rank 2 of 5", "[3] rank 3 of 5", "[4] rank 4 of 5", "0: 0", "1: 0"};
+    for (int i = 0; i < 7; i++)
+        assert_has(words[i]);
+    both("node 1 -n 1 -- sh -c 'echo $RANK $WORLD_SIZE $LOCAL_RANK $GROUP_RANK $MASTER_ADDR' >b 2>&1 & sleep 0.2; "
+         "node 0 -n 2 -- sh -c 'echo $RANK $WORLD_SIZE $LOCAL_RANK $GROUP_RANK $MASTER_ADDR' >a 2>&1; wait");
+    assert_has("[0] 0 3 0 0 127.0.0.1");
+    assert_has("[1] 1 3 1 0 127.0.0.1");
+    assert_has("[2] 2 3 0 1 127.0.0.1");
+}
+
+static void end_and_start_again_together(void **state)
+{
+    (void)state;
+    both("(node 0 -n 1 -- $R exit; echo 0: $?) >a 2>&1 & (node 1 -n 1 -- $R exit; echo 1: $?) >b 2>&1; wait");
+    assert_has("rank 1 (process ");
+    assert_has("ended with exit status 3");
+    assert_has("0: 3");
+    assert_has("1: 3");
+    both("(node 0 -n 2 --max-restarts 1 -- $R once; echo 0: $?) >a 2>&1 & "
+         "(node 1 -n 2 --max-restarts 1 -- $R once; echo 1: $?) >b 2>&1; wait");
+    assert_has("[0] rank 0 of 4 start 1");
+    assert_has("[3] rank 3 of 4 start 1");
+    assert_has("0: 0");
+    assert_has("1: 0");
+    both("(node 0 -n 1 -- sleep 98771; echo 0: $?) >a 2>&1 & (node 1 -n 1 -- sleep 98771; echo 1: $?) >b 2>&1 & sleep "
+         "0.6; "
+         "pkill -INT -f '^[^ ]*paracord launch --nodes 2 --node-rank 1 --master '$M; wait; ! pgrep -fx 'sleep 98771'");
+    assert_has("0: 130");
+    assert_has("1: 130");
+}
+
+static void notice_that_the_other_is_gone(void **state)
+{
+    (void)state;
+    both("(node 0 -n 1 -- sleep 98772; echo 0: $?) >a 2>&1 & (node 1 -n 1 -- sleep 98772; echo 1: $?) >b 2>&1 & sleep "
+         "0.6; "
+         "pkill -KILL -f '^[^ ]*paracord launch --nodes 2 --node-rank 1 --master '$M; wait; ! pgrep -fx 'sleep 98772'");
+    assert_has("node 1 (");
+    assert_has("is lost: the connection to node 1");
+    assert_has("0: 1");
+    both("(node 0 -n 1 -- sleep 98773; echo 0: $?) >a 2>&1 & (node 1 -n 1 --timeout 1 -- sleep 98773; echo 1: $?) >b "
+         "2>&1 & sleep 0.6; "
+         "pkill -KILL -f '^[^ ]*paracord launch --nodes 2 --node-rank 0 --master '$M; wait; ! pgrep -fx 'sleep 98773'");
+    assert_has("is gone; stopping the ranks of this host");
+    assert_has("is gone, and has not come back within 1 s");
+    assert_has("1: 1");
+    /* Another launcher takes the place of the one that was killed. */
+    both("(node 0 -n 1 --max-restarts 1 -- $R fine; echo 0: $?) >a 2>&1 & sleep 0.1; "
+         "node 1 -n 1 -- sh -c 'kill -KILL $PPID; sleep 60' >b 2>&1; (node 1 -n 1 -- $R fine; echo 1: $?) >b 2>&1; "
+         "wait");
+    assert_has("starting all ranks again (restart 1 of 1)");
+    assert_has("[0] rank 0 of 2 start 1");
+    assert_has("[1] rank 1 of 2 start 1");
+    assert_has("0: 0");
+}
+
+static void are_told_what_is_wrong(void **state)
+{
+    (void)state;
+    fresh();
+    assert_status(NODE "node 0 --timeout 0.5 -- true 2>&1", 1);
+    assert_has("node 1 of 2 has not come to 127.0.0.1:");
+    assert_status(NODE "node 1 --timeout 0.5 -- true 2>&1", 1);
+    assert_has("nobody serves the store at 127.0.0.1");
+    assert_status(NODE "node 0 --timeout 2 -- true 2>/dev/null & sleep 0.3; PARACORD_TOKEN=other; node 1 -- true 2>&1; "
+                       "s=$?; wait; exit $s",
+                  1);
+    assert_has("the token is another one");
+    assert_status(NODE "node 0 --timeout 2 -- true 2>/dev/null & sleep 0.3; node 0 -- true 2>&1; s=$?; wait; exit $s",
+                  1);
+    assert_has("is in use");
+    assert_status(NODE "M=127.0.0.1; node 0 -- true 2>&1", 1);
+    assert_has("HOST:PORT");
+}
+
+/* Two hosts, A0 and A1, with a cable between them. */
+static int lay_cable(void **state)
+{
+    char names[32];
+    (void)state;
+    snprintf(names, sizeof names, "pc%d-", (int)getpid() % 100000);
+    setenv("IN", names, 1);
+    (void)shell(output, "exec 2>&1; ip netns add ${IN}0 && ip netns add ${IN}1 && "
+                        "ip link add v0 netns ${IN}0 type veth peer name v1 netns ${IN}1 && for i in 0 1; do "
+                        "ip -n $IN$i addr add 10.231.77.1$i/24 dev v$i && ip -n $IN$i link set v$i up && ip -n $IN$i "
+                        "link set lo up; done");
+    return 0; /* where that is not allowed the test says so */
+}
+
+static int take_away(void **state)
+{
+    (void)state;
+    (void)shell(output, "ip netns del ${IN}0; ip netns del ${IN}1");
+    unsetenv("IN");
+    return 0;
+}
+
+static void survive_a_cut_cable(void **state)
+{
+    (void)state;
+    fresh();
+    if (shell(output, "ip netns exec ${IN}1 true 2>&1") != 0) {
+        print_message("no network namespaces here: %s\n", output);
+        skip();
+    }
+    setenv("M", "10.231.77.10:29500", 1);
+    assert_status(NODE "node 0 -n 1 -- $R fine >a 2>&1 & node 1 -n 1 -- $R fine >b 2>&1; wait; cat a b", 0);
+    assert_has("[0] rank 0 of 2 start 0");
+    assert_has("[1] rank 1 of 2 start 0");
+    /* Nothing is left on either side; after a while the cable is there again, and so is the job. */
+    assert_status(NODE "(node 0 -n 1 --max-restarts 1 -- sh -c 'test $TORCHELASTIC_RESTART_COUNT = 1 || exec $R wait; "
+                       "exec $R fine'; echo 0: $?) "
+                       ">a 2>&1 & (node 1 -n 1 -- sh -c 'test $TORCHELASTIC_RESTART_COUNT = 1 || exec $R wait; exec $R "
+                       "fine'; echo 1: $?) >b "
+                       "2>&1 & for i in $(seq 300); do grep -q 'rank 1' b && break; sleep 0.01; done; "
+                       "ip -n ${IN}0 link set v0 down; sleep 4; pgrep -fx \"$R wait\" && exit 98; ip -n ${IN}0 link "
+                       "set v0 up; wait; cat a b; rm a b",
+                  0);
+    assert_has("node 1 (");
+    assert_has(" is lost");
+    assert_has("is gone; stopping the ranks of this host");
+    assert_has("[0] rank 0 of 2 start 1");
+    assert_has("[1] rank 1 of 2 start 1");
+    assert_has("0: 0");
+    assert_has("1: 0");
+}
+
+static int prepare(void **state)
+{
+    static char folder[] = "/tmp/paracord-nodes-XXXXXX";
+    *state = folder;
+    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static int tidy(void **state)
+{
+    return chdir("/") == 0 ? rmdir(*state) : -1;
+}
+
+int main(int argc, char **argv)
+{
+    int status;
+    if (is_rank(argc, argv, &status))
+        return status;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(start_one_world),
+        cmocka_unit_test(end_and_start_again_together),
+        cmocka_unit_test(notice_that_the_other_is_gone),
+        cmocka_unit_test(are_told_what_is_wrong),
+        cmocka_unit_test_setup_teardown(survive_a_cut_cable, lay_cable, take_away),
+    };
+    return cmocka_run_group_tests(tests, prepare, tidy);
+}
