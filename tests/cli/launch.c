@@ -37,6 +37,17 @@ static void labels_whole_lines(void **state)
     assert_string_equal(output, "[0] [0] [0] ");
 }
 
+static void ends_with_its_reader(void **state)
+{
+    (void)state;
+    assert_status("$P launch -n 2 -- sh -c 'while sleep 0.01; do echo $RANK; done' 2>err | head -n 3 | wc -l; sleep "
+                  "0.1; cat err; rm err; "
+                  "! pgrep -fx 'sh -c while sleep 0.01.*'",
+                  0);
+    assert_has("3\n");
+    assert_has("cannot be written any more");
+}
+
 static void tells_who_died_of_what(void **state)
 {
     (void)state;
@@ -190,6 +201,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(starts_ranks_with_their_variables),
         cmocka_unit_test(labels_whole_lines),
+        cmocka_unit_test(ends_with_its_reader),
         cmocka_unit_test(tells_who_died_of_what),
         cmocka_unit_test(starts_all_again),
         cmocka_unit_test(stops_those_that_do_not_listen),

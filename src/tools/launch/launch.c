@@ -4,7 +4,6 @@
 #if PC_HAVE_UV
 #include "launch/parts.h"
 
-#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -27,20 +26,43 @@ void pc__launch_tell(pc__launch *launch, const char *format, ...)
     fflush(launch->options.err);
 }
 
-static void on_signal(uv_signal_t *handle, int number)
+void pc__launch_interrupt(pc__launch *launch, int number)
 {
-    pc__launch *l = handle->data;
     pc__text body = {0};
-    if (number == SIGCHLD) {
-        pc__agent_children(l);
-        return;
-    }
-    pc__agent_signal(l, number);
+    pc__agent_signal(launch, number);
     pc__put_u8(&body, PC__SAY_SIGNAL);
     pc__put_u32(&body, (uint32_t)number);
     pc__put_u32(&body, 0);
     pc__put_text(&body, "");
-    pc__agent_say(l, &body);
+    pc__agent_say(launch, &body);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    if (number == SIGCHLD)
+        pc__agent_children(handle->data);
+    else
+        pc__launch_interrupt(handle->data, number);
+}
+
+/* libuv writes to connections that the other side has closed. Blocked, the signal is an error of that write alone. */
+static void block_pipe_signal(sigset_t *before)
+{
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, before);
+}
+
+static void restore_signals(const sigset_t *before)
+{
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    if (!sigismember(before, SIGPIPE))
+        while (sigtimedwait(&pipe, NULL, &(struct timespec){0, 0}) > 0)
+            ;
+    pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
 static void watch_signals(pc__launch *l)
@@ -170,8 +192,10 @@ static pc_status begin(pc__launch *l)
 
 static pc_status run(pc__launch *l, int *status)
 {
+    sigset_t before;
     if (uv_loop_init(&l->loop) < 0)
         return pc__fail(PC_ERR_MEMORY, "pc_launch: libuv has no loop");
+    block_pipe_signal(&before);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     pc_status result = begin(l);
     if (result == PC_OK) {
@@ -183,6 +207,7 @@ static pc_status run(pc__launch *l, int *status)
     const pc_error error = pc__error_take(); /* closing may not hide it */
     close_all(l);
     prctl(PR_SET_CHILD_SUBREAPER, 0);
+    restore_signals(&before);
     pc_error_clear();
     (void)pc__error_put(&error);
     return result;

@@ -2,6 +2,8 @@
 #if PC_HAVE_UV
 #include "launch/parts.h"
 
+#include <signal.h>
+
 #define READ_AT_ONCE 65536
 #define LINE_MAX_BYTES (1u << 20) /* longer ones come out in parts */
 
@@ -27,8 +29,10 @@ static void cut(pc__lines *l, bool all)
     }
     memmove(l->text, l->text + at, l->length - at);
     l->length -= at;
-    if (at)
-        fflush(l->to);
+    if (at && fflush(l->to) != 0 && !l->launch->signalled) { /* whoever read it has gone */
+        pc__launch_tell(l->launch, "what ranks write cannot be written any more; stopping them");
+        pc__launch_interrupt(l->launch, SIGTERM);
+    }
 }
 
 static void closed(uv_handle_t *pipe)
@@ -80,7 +84,7 @@ static void came(uv_stream_t *pipe, ssize_t n, const uv_buf_t *buffer)
 
 bool pc__lines_begin(pc__launch *launch, pc__lines *lines, int rank, int file, FILE *to)
 {
-    *lines = (pc__lines){.to = to};
+    *lines = (pc__lines){.to = to, .launch = launch};
     snprintf(lines->label, sizeof lines->label, "[%d] ", rank);
     lines->pipe.data = lines;
     uv_pipe_init(&launch->loop, &lines->pipe, 0);

@@ -43,6 +43,7 @@ typedef struct pc__lines {
     char *text;
     size_t length, capacity;
     bool open, closing;
+    pc__launch *launch;
 } pc__lines;
 
 typedef struct pc__process {
@@ -97,7 +98,8 @@ struct pc__launch {
 
 /* launch.c. Sentences go to options.err as "paracord launch: ...". */
 void pc__launch_tell(pc__launch *launch, const char *format, ...) PC_PRINTF(2, 3);
-void pc__launch_over(pc__launch *launch, int status); /* the loop ends when all is closed */
+void pc__launch_interrupt(pc__launch *launch, int number); /* as if that signal had come */
+void pc__launch_over(pc__launch *launch, int status);      /* the loop ends when all is closed */
 
 /* agent.c */
 pc_status pc__agent_begin(pc__launch *launch);
