@@ -76,7 +76,8 @@ const cli_command cli_launch = {
     .summary = "Start a job of several ranks, and see it through",
     .description = "Starts ranks of a command with the variables of torchrun (RANK, WORLD_SIZE, LOCAL_RANK, "
                    "MASTER_ADDR and so on), and "
-                   "of MPI. Each line they write comes out with the rank in front. When one fails, or gives no sign of "
+                   "of MPI (on one host, where libpmix is there). Each line they write comes out with the rank in "
+                   "front. When one fails, or gives no sign of "
                    "life for PARACORD_BEAT_LIMIT seconds (10), the others are stopped within seconds, it is told which "
                    "one and of what, and "
                    "all are started again while restarts are left.\n"

@@ -47,6 +47,23 @@ if("UV" IN_LIST PARACORD_PARTS)
   set_source_files_properties(${ranks} PROPERTIES COMPILE_DEFINITIONS PC_HAVE_UV=1)
 endif()
 
+# libpmix is opened by paracord launch, and never linked: only its headers have to be there.
+set(PARACORD_PMIX_PURPOSE "Programs of MPI under paracord launch (libpmix)")
+option(PARACORD_WITH_PMIX "${PARACORD_PMIX_PURPOSE}" ON)
+set(state "off (asked)")
+if(PARACORD_WITH_PMIX)
+  set(state "off (pmix not found)")
+  if(PKG_CONFIG_FOUND)
+    pkg_check_modules(PARACORD_PMIX QUIET pmix)
+  endif()
+  if(PARACORD_PMIX_FOUND)
+    set_property(SOURCE src/tools/launch/pmix.c APPEND PROPERTY COMPILE_DEFINITIONS PC_HAVE_PMIX=1)
+    set_property(SOURCE src/tools/launch/pmix.c APPEND PROPERTY INCLUDE_DIRECTORIES ${PARACORD_PMIX_INCLUDE_DIRS})
+    set(state "${PARACORD_PMIX_VERSION}")
+  endif()
+endif()
+message(STATUS "${PARACORD_PMIX_PURPOSE}: ${state}")
+
 # libdw is opened when a report needs it, and never linked: only its header has to be there.
 include(CheckIncludeFile)
 set(PARACORD_DW_PURPOSE "Lines of call sites (libdw)")

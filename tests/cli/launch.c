@@ -60,7 +60,7 @@ static void tells_who_died_of_what(void **state)
     assert_has("was ended by signal 9 (SIGKILL)");
     assert_status("timeout 20 $P launch -n 3 -- $R stop 2>&1", 137);
     assert_has("rank 1 (process ");
-    assert_has("gave no sign of life for 2");
+    assert_has("gave no sign of life for 1");
     assert_status("timeout 20 $P launch -n 3 -- $R error 2>&1", 1);
     assert_has("ended with exit status 1; rank 1 says: the shapes of rank 1 do not fit");
     assert_status("timeout 20 $P launch -n 3 -- $R beat 2>&1", 4);

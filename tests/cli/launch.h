@@ -83,7 +83,7 @@ static inline bool is_rank(int argc, char **argv, int *status)
     }
     (void)!readlink("/proc/self/exe", path, sizeof path - 1);
     setenv("R", path, 1);
-    setenv("PARACORD_BEAT_LIMIT", "2", 1);
+    setenv("PARACORD_BEAT_LIMIT", "1", 1);
     return false;
 }
 

@@ -157,7 +157,7 @@ static void survive_a_cut_cable(void **state)
                        ">a 2>&1 & (node 1 -n 1 -- sh -c 'test $TORCHELASTIC_RESTART_COUNT = 1 || exec $R wait; exec $R "
                        "fine'; echo 1: $?) >b "
                        "2>&1 & for i in $(seq 300); do grep -q 'rank 1' b && break; sleep 0.01; done; "
-                       "ip -n ${IN}0 link set v0 down; sleep 4; pgrep -fx \"$R wait\" && exit 98; ip -n ${IN}0 link "
+                       "ip -n ${IN}0 link set v0 down; sleep 2.5; pgrep -fx \"$R wait\" && exit 98; ip -n ${IN}0 link "
                        "set v0 up; wait; cat a b; rm a b",
                   0);
     assert_has("node 1 (");

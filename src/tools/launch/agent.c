@@ -122,6 +122,7 @@ static void start(pc__launch *l)
     l->busy = true;
     l->stopping = false;
     l->stop_at = l->ended_at = 0;
+    (void)pc__pmix_start(l);
     for (int i = 0; i < l->options.ranks; i++)
         if (!start_rank(l, i)) {
             l->processes[i].runs = false;

@@ -159,6 +159,7 @@ static void close_all(pc__launch *l)
     for (int i = 0; i < PC__COUNT(l->signals); i++)
         if (l->signals[i].data)
             uv_close((uv_handle_t *)&l->signals[i], NULL);
+    pc__pmix_end(l);
     if (l->processes)
         pc__agent_close(l);
     pc__job_close(l);
@@ -186,6 +187,7 @@ static pc_status begin(pc__launch *l)
     const bool first = l->options.node_rank == 0;
     PC__TRY(pc__agent_begin(l));
     PC__TRY(first ? pc__job_begin(l) : pc__link_begin(l));
+    pc__pmix_begin(l);
     watch_signals(l);
     return first ? ready(l) : PC_OK;
 }

@@ -136,6 +136,13 @@ bool pc__spawn(pc__launch *launch, pc__process *process, int local_rank, char **
 char **pc__variables(pc__launch *launch, int local_rank);
 void pc__variables_free(char **variables);
 
+/* pmix.c: ranks as processes of one MPI_COMM_WORLD, where libpmix is there. All do nothing where it is not. */
+void pc__pmix_begin(pc__launch *launch);
+bool pc__pmix_start(pc__launch *launch); /* a namespace for this start; ends the one before */
+void pc__pmix_variables(pc__launch *launch, int rank, void (*add)(void *context, const char *variable), void *context);
+void pc__pmix_stop(pc__launch *launch);
+void pc__pmix_end(pc__launch *launch);
+
 /* lines.c */
 bool pc__lines_begin(pc__launch *launch, pc__lines *lines, int rank, int file, FILE *to);
 void pc__lines_end(pc__lines *lines); /* what is there still, and no more */

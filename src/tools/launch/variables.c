@@ -44,8 +44,9 @@ typedef struct list {
     bool failed;
 } list;
 
-static void add(list *l, const char *text)
+static void add(void *context, const char *text)
 {
+    list *l = context;
     if (l->failed || pc__grow((void **)&l->texts, &l->capacity, l->count + 1, sizeof *l->texts) != PC_OK ||
         !(l->texts[l->count] = pc__strdup(text))) {
         l->failed = true;
@@ -104,6 +105,7 @@ char **pc__variables(pc__launch *launch, int local_rank)
     add_text(&l, "TORCHELASTIC_RUN_ID", s->run);
     add_text(&l, "PARACORD_STORE", launch->store);
     add_text(&l, "PARACORD_TOKEN", launch->token);
+    pc__pmix_variables(launch, local_rank, add, &l);
     if (!l.failed)
         return l.texts;
     pc__variables_free(l.texts);
