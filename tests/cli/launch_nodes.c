@@ -106,11 +106,11 @@ static void are_told_what_is_wrong(void **state)
     assert_has("node 1 of 2 has not come to 127.0.0.1:");
     assert_status(NODE "node 1 --timeout 0.5 -- true 2>&1", 1);
     assert_has("nobody serves the store at 127.0.0.1");
-    assert_status(NODE "node 0 --timeout 2 -- true 2>/dev/null & sleep 0.3; PARACORD_TOKEN=other; node 1 -- true 2>&1; "
+    assert_status(NODE "node 0 --timeout 1 -- true 2>/dev/null & sleep 0.3; PARACORD_TOKEN=other; node 1 -- true 2>&1; "
                        "s=$?; wait; exit $s",
                   1);
     assert_has("the token is another one");
-    assert_status(NODE "node 0 --timeout 2 -- true 2>/dev/null & sleep 0.3; node 0 -- true 2>&1; s=$?; wait; exit $s",
+    assert_status(NODE "node 0 --timeout 1 -- true 2>/dev/null & sleep 0.3; node 0 -- true 2>&1; s=$?; wait; exit $s",
                   1);
     assert_has("is in use");
     assert_status(NODE "M=127.0.0.1; node 0 -- true 2>&1", 1);

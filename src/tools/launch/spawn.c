@@ -87,13 +87,17 @@ bool pc__spawn(pc__launch *launch, pc__process *process, int local_rank, char **
     fflush(NULL); /* what is still in buffers would come out of the child, too */
     if (pipe2(tell, O_CLOEXEC) != 0)
         return pc__fail_file(errno, "cannot start rank %d", process->rank) == PC_OK;
+    sigset_t all, before;
+    sigfillset(&all);
+    /* A signal before `become` has forgotten them would run this process's handlers in the child. */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     const pid_t child = fork();
     if (child == 0)
         become(launch, parent, launch->cpus ? launch->cpus[local_rank] : NULL, environment, files, tell[1]);
+    problem = child < 0 ? errno : 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     close(tell[1]);
-    if (child < 0)
-        problem = errno;
-    else
+    if (child > 0)
         setpgid(child, child); /* by whoever comes first */
     if (!problem && read(tell[0], &problem, sizeof problem) != sizeof problem)
         problem = 0;
