@@ -65,7 +65,7 @@ void pc__ranks_gone(pc__peer *peer)
 static void check(pc__peer *peer, uint64_t now)
 {
     pc__server *s = peer->server;
-    const double limit = s->options.beat_limit, silent = (double)(now - peer->heard) / 1000;
+    const double limit = s->options.beat_limit, silent = now > peer->heard ? (double)(now - peer->heard) / 1000 : 0;
     char why[PC__WHY_MAX];
     if (!peer->welcome) {
         if (now - peer->since > HELLO_LIMIT_MS)
