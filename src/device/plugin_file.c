@@ -1,0 +1,111 @@
+/* plugin_file.c: where plug-ins are searched for. */
+#include "device/plugin_file.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct search {
+    const char *file, *entry;
+    pc__plugin_file *found;
+    char *why;
+    bool done; /* the file is there, whether it can be used or not */
+} search;
+
+static void try_file(search *s, const char *path)
+{
+    if (s->done || access(path, F_OK) != 0)
+        return;
+    s->done = true;
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        const char *words = dlerror();
+        snprintf(s->why, PC__PLUGIN_WHY, "%.160s cannot be opened: %.320s", path, words ? words : "no reason is given");
+        return;
+    }
+    s->found->entry = dlsym(library, s->entry);
+    if (!s->found->entry) {
+        snprintf(s->why, PC__PLUGIN_WHY, "%.160s is no plug-in of Paracord: it has no %s", path, s->entry);
+        dlclose(library);
+        return;
+    }
+    s->found->library = library;
+    snprintf(s->found->path, sizeof s->found->path, "%s", path);
+}
+
+static void try_folder(search *s, const char *folder, const char *below)
+{
+    char path[PATH_MAX];
+    const int n = snprintf(path, sizeof path, "%s%s%s/%s", folder, below[0] ? "/" : "", below, s->file);
+    if (n > 0 && (size_t)n < sizeof path)
+        try_file(s, path);
+}
+
+static void try_asked(search *s, const char *path)
+{
+    char folder[PATH_MAX];
+    struct stat status;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const bool is_folder = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    const bool of_another = !is_folder && strncmp(name, "libparacord-", 12) == 0 && strcmp(name, s->file) != 0;
+    if (is_folder) {
+        try_folder(s, path, "");
+    } else if (of_another) {
+        snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+        try_folder(s, folder, "");
+    } else {
+        try_file(s, path);
+    }
+    if (!s->done)
+        snprintf(s->why, PC__PLUGIN_WHY, "PARACORD_PLUGIN_PATH=%.200s: there is no %s", path,
+                 is_folder || of_another ? s->file : "such file or folder");
+}
+
+/* The folder of the file that this code is in: the shared library, or a program that it was linked into. */
+static void own_folder(char folder[PATH_MAX])
+{
+    static const char here;
+    Dl_info info;
+    folder[0] = 0;
+    const bool is_program = dladdr(&here, &info) == 0 || !info.dli_fname || !strchr(info.dli_fname, '/');
+    if (is_program || !realpath(info.dli_fname, folder)) {
+        const ssize_t n = readlink("/proc/self/exe", folder, PATH_MAX - 1);
+        folder[n > 0 ? n : 0] = 0;
+    }
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        *slash = 0;
+}
+
+/* Beside the library; or from a program that contains it: in a build's and in an installed tree. */
+static void search_all(search *s)
+{
+    static const char *const below[] = {"", "../lib", "..", "../../../lib"};
+    char folder[PATH_MAX];
+    own_folder(folder);
+    for (int i = 0; folder[0] && i < PC__COUNT(below); i++)
+        try_folder(s, folder, below[i]);
+    try_folder(s, PC__PLUGIN_FOLDER, "");
+    if (!s->done)
+        snprintf(s->why, PC__PLUGIN_WHY,
+                 "%s is not in %.160s or %.160s: this build has none, or PARACORD_PLUGIN_PATH must name its folder",
+                 s->file, folder, PC__PLUGIN_FOLDER);
+}
+
+bool pc__plugin_find(const char *file, const char *entry, bool only_asked, pc__plugin_file *found,
+                     char why[PC__PLUGIN_WHY])
+{
+    const int before = errno;
+    const char *asked = getenv("PARACORD_PLUGIN_PATH");
+    *found = (pc__plugin_file){.entry = NULL};
+    search s = {.file = file, .entry = entry, .found = found, .why = why};
+    why[0] = 0;
+    if (asked && asked[0])
+        try_asked(&s, asked);
+    if (!s.done && !(only_asked && asked && asked[0]))
+        search_all(&s);
+    errno = before;
+    return found->entry != NULL;
+}
