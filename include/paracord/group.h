@@ -11,7 +11,9 @@
  *
  * Errors: arguments that do not fit on this rank are told at once. What does not fit together (another op, dtype or
  * count), a rank that does not come within the group's time-out, or is lost, is told at the next wait for what was
- * queued, by name: PC_ERR_STATE. A group is then of no more use, and neither are what its calls were to write.
+ * queued, by name: PC_ERR_STATE; between processes PC_ERR_TIMEOUT for a rank that does not come, PC_ERR_LOST for one that
+ * is lost. A group is then of no more use, and neither are what its calls were to write. Between processes on `cpu` and
+ * `sim`, what does not fit together is found where PARACORD_CHECK=collectives is set (docs/ranks.md).
  *
  * Threads: a group belongs to one thread at a time. */
 #ifndef PARACORD_GROUP_H

@@ -15,6 +15,9 @@
 
 extern atomic_bool pc__check_on;
 
+/* PARACORD_CHECK=collectives: ranks compare each call before they make it. */
+extern bool pc__check_collectives;
+
 static inline bool pc__checking(void)
 {
     return atomic_load_explicit(&pc__check_on, memory_order_relaxed);

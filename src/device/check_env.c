@@ -1,6 +1,6 @@
-/* check_env.c: PARACORD_CHECK=streams. The user asked from outside the program for lines on stderr and for an exit
- * code; this file alone prints and ends the process. The switch lives here so that a static link takes the file along.
- */
+/* check_env.c: PARACORD_CHECK, words of what is to be checked. streams: the user asked from outside the program for lines on
+ * stderr and for an exit code; this file alone prints and ends the process. collectives: ranks compare their calls.
+ * The switches live here so that a static link takes the file along. */
 #include "device/check_uses.h"
 
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 enum { EXIT_CODE = 66 };
 
 atomic_bool pc__check_on;
+bool pc__check_collectives;
 static pid_t process; /* a fork of it goes its own way */
 
 static void print(const char *line)
@@ -29,30 +30,43 @@ static void at_exit(void)
     _exit(EXIT_CODE);
 }
 
-/* Is "streams" among the words? One line names those that mean nothing. */
-static bool wanted(const char *words)
+typedef struct wish {
+    const char *word;
+    bool asked;
+} wish;
+
+/* Which words are among them? One line names those that mean nothing. */
+static void read_words(const char *words, wish *wishes, int count)
 {
     static const char between[] = ", ";
-    bool streams = false;
     char unknown[128] = "";
     size_t n = 0;
     for (words += strspn(words, between); *words; words += strspn(words, between)) {
-        size_t length = strcspn(words, between);
-        if (length == strlen("streams") && memcmp(words, "streams", length) == 0)
-            streams = true;
-        else if (n < sizeof unknown - 1)
+        const size_t length = strcspn(words, between);
+        bool known = false;
+        for (int i = 0; i < count; i++)
+            if (length == strlen(wishes[i].word) && memcmp(words, wishes[i].word, length) == 0)
+                known = wishes[i].asked = true;
+        if (!known && n < sizeof unknown - 1)
             n += (size_t)snprintf(unknown + n, sizeof unknown - n, " \"%.*s\"", (int)length, words);
         words += length;
     }
     if (*unknown)
-        fprintf(stderr, "paracord: PARACORD_CHECK does not know%s; the valid word is \"streams\"\n", unknown);
-    return streams;
+        fprintf(stderr,
+                "paracord: PARACORD_CHECK does not know%s; the valid words are \"streams\" and \"collectives\"\n",
+                unknown);
 }
 
 __attribute__((constructor)) static void start(void)
 {
     const char *words = getenv("PARACORD_CHECK");
-    if (!words || !wanted(words))
+    enum { STREAMS, COLLECTIVES };
+    wish wishes[] = {[STREAMS] = {"streams", false}, [COLLECTIVES] = {"collectives", false}};
+    if (!words)
+        return;
+    read_words(words, wishes, PC__COUNT(wishes));
+    pc__check_collectives = wishes[COLLECTIVES].asked;
+    if (!wishes[STREAMS].asked)
         return;
     process = getpid();
     pc__check_print = print;

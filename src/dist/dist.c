@@ -2,6 +2,7 @@
 #include <paracord/dist.h>
 
 #include "dist/client.h"
+#include "dist/mpi.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -70,6 +71,7 @@ pc_status pc_dist_init(pc_dist_options options)
 pc_status pc_dist_end(void)
 {
     char why[PC__WHY_MAX];
+    pc__mpi_leave();
     pthread_mutex_lock(&the.lock);
     const bool joined = the.joined, lost = joined && pc__dist_lost(NULL, why);
     the.joined = false;

@@ -74,8 +74,10 @@ static void by_the_environment(void **state)
     assert_int_equal(run_child(self, "", "child race", text, sizeof text), 0);
     assert_string_equal(text, "");
     assert_int_equal(run_child(self, "strems,everything", "child race", text, sizeof text), 0);
-    assert_string_equal(text, "paracord: PARACORD_CHECK does not know \"strems\" \"everything\"; the valid word is "
-                              "\"streams\"\n");
+    assert_string_equal(text, "paracord: PARACORD_CHECK does not know \"strems\" \"everything\"; the valid words are "
+                              "\"streams\" and \"collectives\"\n");
+    assert_int_equal(run_child(self, "collectives", "child race", text, sizeof text), 0);
+    assert_string_equal(text, "");
     assert_int_equal(run_child(self, "all, streams", "child race", text, sizeof text), 66);
     assert_int_equal(lines(text), 4);
 }

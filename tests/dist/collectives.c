@@ -1,6 +1,8 @@
 /* What collectives make of every rank's tensors, against the formula, for every dtype that has it. */
 #include "dist/threads.h"
 
+#include <math.h>
+
 enum { N = 1500 }; /* more than a block, and not a whole number of them */
 
 /* Element i of rank r: small whole numbers, which every dtype has and whose sums are exact. */
@@ -169,13 +171,13 @@ static void for_each(void (*work)(rank_work *), int sizes[], int n, bool odd)
 static void reductions_of_every_dtype(void **state)
 {
     (void)state;
-    for_each(reductions, (int[]){1, 2, 3, 8}, 4, true);
+    for_each(reductions, (int[]){1, 2, 3, 4, 8}, 5, true);
 }
 
 static void moves_of_every_dtype(void **state)
 {
     (void)state;
-    for_each(moves, (int[]){1, 2, 3, 8}, 4, true);
+    for_each(moves, (int[]){1, 2, 3, 4, 8}, 5, true);
 }
 
 static void sends_and_receives(void **state)
@@ -319,12 +321,147 @@ static void groups_are_split(void **state)
         ranks_work(n, split, NULL);
 }
 
+/* --- what a float's bits depend on --- */
+
+/* Numbers whose sums round, and the infinite and what is no number, which are few. */
+static float rough(int r, int64_t i)
+{
+    const uint32_t hash = (uint32_t)(i * 2654435761u + (uint32_t)r * 40503u) * 2246822519u;
+    if (i % 1000 == 7 && r == 1)
+        return NAN;
+    if (i % 1000 == 9 && r == 0)
+        return INFINITY;
+    return ((float)(hash >> 8) - 8e6f) * 1e-4f;
+}
+
+static pc_tensor *rough_tensor(int r, int64_t n, pc_device device)
+{
+    float *x = malloc((size_t)n * sizeof *x);
+    for (int64_t i = 0; x && i < n; i++)
+        x[i] = rough(r, i);
+    pc_tensor *t = x ? pc_from_data(x, PC_SHAPE(n), PC_F32, device) : NULL;
+    free(x);
+    return t;
+}
+
+/* In the order of ranks. */
+static float reduced(int size, int64_t i, pc_group_op reduction)
+{
+    float sum = rough(0, i);
+    for (int r = 1; r < size; r++) {
+        const float x = rough(r, i);
+        if (reduction == PC_GROUP_MIN)
+            sum = x < sum || isnan(x) ? x : sum;
+        else if (reduction == PC_GROUP_MAX)
+            sum = x > sum || isnan(x) ? x : sum;
+        else
+            sum += x;
+    }
+    return reduction == PC_GROUP_MEAN ? sum / (float)size : sum;
+}
+
+/* Of the reduction of all, elements from `first` on. */
+static bool has_bits(rank_work *r, pc_tensor *t, int64_t first, pc_group_op reduction)
+{
+    const int64_t n = pc_tensor_count(t);
+    float *x = malloc((size_t)n * sizeof *x);
+    bool same = x && pc_read(t, x, (size_t)n * sizeof *x) == PC_OK;
+    for (int64_t i = 0; i < n && same; i++) {
+        const float want = reduced(r->size, first + i, reduction);
+        same = memcmp(&x[i], &want, sizeof want) == 0 || (isnan(x[i]) && isnan(want));
+        if (!same) {
+            r->error.status = PC_ERR_STATE;
+            snprintf(r->error.message, sizeof r->error.message, "reduction %d of %d ranks: element %lld is %a, not %a",
+                     (int)reduction, r->size, (long long)(first + i), (double)x[i], (double)want);
+        }
+    }
+    free(x);
+    return same;
+}
+
+/* Of few and of many numbers, which go in other ways. */
+static void bits(rank_work *r)
+{
+    const int64_t n = *(const int64_t *)r->context;
+    for (int reduction = PC_GROUP_SUM; reduction <= (n > 1 << 20 ? PC_GROUP_SUM : PC_GROUP_MAX); reduction++)
+        PC_SCOPE {
+            const pc_group_op op = (pc_group_op)reduction;
+            pc_tensor *t = rough_tensor(r->rank, n, r->device);
+            RANK_OK(pc_group_all_reduce(r->group, t, op));
+            RANK_TRUE(has_bits(r, t, 0, op));
+            t = rough_tensor(r->rank, n, r->device);
+            RANK_OK(pc_group_reduce(r->group, t, op, r->size / 2));
+            RANK_TRUE(r->rank != r->size / 2 || has_bits(r, t, 0, op));
+            pc_tensor *part = pc_zeros(PC_SHAPE(n), PC_F32, r->device);
+            RANK_OK(pc_group_reduce_scatter(r->group, part, rough_tensor(r->rank, n * r->size, r->device), op));
+            RANK_TRUE(has_bits(r, part, n * r->rank, op));
+        }
+}
+
+static void sums_are_in_the_order_of_ranks(void **state)
+{
+    (void)state;
+    /* the last is more than goes at once between processes */
+    static int64_t counts[] = {1, 3, 4097, 40001, 1100003};
+    const int most = ranks_most();
+    if (test_device().type == PC_CUDA) /* NCCL has an order of its own */
+        skip();
+    for (int i = 0; i < 5; i++)
+        for (int n = 2; n <= most && n <= (i < 4 ? 8 : 3); n++)
+            ranks_work(n, bits, &counts[i]);
+}
+
+/* Rank r has r * n + i at i, of which one byte is kept. */
+static void many_bytes(rank_work *r)
+{
+    const int64_t n = *(const int64_t *)r->context;
+    PC_SCOPE {
+        const double first = (double)(r->rank * n);
+        pc_tensor *mine = pc_cast(pc_arange(first, first + (double)n, 1, PC_I32, r->device), PC_U8);
+        pc_tensor *want = pc_cast(pc_arange(0, (double)(r->size * n), 1, PC_I32, r->device), PC_U8);
+        pc_tensor *got = pc_zeros(PC_SHAPE(r->size * n), PC_U8, r->device);
+        RANK_OK(pc_group_all_gather(r->group, got, mine));
+        RANK_TRUE(pc_item(pc_all(pc_eq(got, want))) != 0);
+        RANK_OK(pc_fill(got, 0));
+        RANK_OK(pc_group_gather(r->group, r->rank ? NULL : got, mine, 0));
+        RANK_TRUE(r->rank || pc_item(pc_all(pc_eq(got, want))) != 0);
+        pc_tensor *part = pc_zeros(PC_SHAPE(n), PC_U8, r->device);
+        RANK_OK(pc_group_scatter(r->group, part, r->rank ? NULL : got, 0));
+        RANK_TRUE(pc_item(pc_all(pc_eq(part, mine))) != 0);
+        RANK_OK(pc_group_broadcast(r->group, got, 0));
+        RANK_TRUE(pc_item(pc_all(pc_eq(got, want))) != 0);
+        pc_tensor *turned = pc_zeros(PC_SHAPE(r->size * n), PC_U8, r->device);
+        RANK_OK(pc_group_all_to_all(r->group, turned, got)); /* all have the same: each gets its own part of all */
+        for (int i = 0; i < r->size; i++)
+            RANK_TRUE(pc_item(pc_all(pc_eq(pc_slice(turned, 0, i * n, (i + 1) * n, 1), mine))) != 0);
+        if (r->rank == 0)
+            RANK_OK(pc_group_send(r->group, got, 1));
+        if (r->rank == 1) {
+            RANK_OK(pc_group_receive(r->group, turned, 0));
+            RANK_TRUE(pc_item(pc_all(pc_eq(turned, want))) != 0);
+        }
+    }
+}
+
+static void more_than_goes_at_once(void **state)
+{
+    (void)state;
+    static int64_t n = (5 << 20) + 3;
+    const int most = ranks_most();
+    ranks_work(most < 3 ? most : 3, many_bytes, &n);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reductions_of_every_dtype), cmocka_unit_test(moves_of_every_dtype),
-        cmocka_unit_test(sends_and_receives),        cmocka_unit_test(means_and_strides),
-        cmocka_unit_test(order_and_recordings),      cmocka_unit_test(groups_are_split),
+        cmocka_unit_test(reductions_of_every_dtype),
+        cmocka_unit_test(moves_of_every_dtype),
+        cmocka_unit_test(sends_and_receives),
+        cmocka_unit_test(means_and_strides),
+        cmocka_unit_test(order_and_recordings),
+        cmocka_unit_test(groups_are_split),
+        cmocka_unit_test(sums_are_in_the_order_of_ranks),
+        cmocka_unit_test(more_than_goes_at_once),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
 }

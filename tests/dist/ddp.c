@@ -211,5 +211,5 @@ int main(void)
         cmocka_unit_test(plain_steps),   cmocka_unit_test(recorded_steps),         cmocka_unit_test(accumulated_steps),
         cmocka_unit_test(clipped_steps), cmocka_unit_test(parts_of_the_optimiser),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
 }

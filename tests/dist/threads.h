@@ -1,10 +1,13 @@
-/* threads.h: ranks that are threads, each on a device of its own: cpu, sim:0, sim:1, ..., or the GPUs that there are. */
+/* threads.h: ranks that are threads, each on a device of its own: cpu, sim:0, sim:1, ..., or the GPUs that there are. Where
+ * PARACORD_TEST_RANKS is "processes" the test itself is one of several ranks that a launcher has started, and all of them
+ * go through the same cases together. */
 #ifndef PC_TEST_THREADS_H
 #define PC_TEST_THREADS_H
 
 #include "device.h"
 
 #include <paracord.h>
+#include <paracord/dist.h>
 #include <pthread.h>
 
 enum { RANKS_MAX = 8 };
@@ -18,15 +21,52 @@ typedef struct rank_work {
     pc_error error; /* of the thread when it ended */
 } rank_work;
 
+static inline bool ranks_are_processes(void)
+{
+    const char *kind = getenv("PARACORD_TEST_RANKS");
+    return kind && strcmp(kind, "processes") == 0;
+}
+
+/* Of the group of tests: before and behind all of them. */
+static pc_group *ranks_world;
+
+static inline int ranks_begin(void **state)
+{
+    (void)state;
+    if (!ranks_are_processes())
+        return 0;
+    if (pc_dist_init(PC_OPTIONS(pc_dist_options)) == PC_OK)
+        ranks_world = pc_group_world();
+    const bool well = ranks_world && pc_group_stream(ranks_world, test_device()); /* what is for all begins with all */
+    if (!well)
+        (void)pc_report(stderr);
+    return well ? 0 : -1;
+}
+
+static inline int ranks_end(void **state)
+{
+    (void)state;
+    if (!ranks_are_processes())
+        return 0;
+    pc_group_free(ranks_world);
+    const bool well = pc_dist_end() == PC_OK;
+    if (!well)
+        (void)pc_report(stderr);
+    return well ? 0 : -1;
+}
+
 /* How many ranks there can be. */
 static inline int ranks_most(void)
 {
     const pc_device device = test_device();
+    if (ranks_are_processes())
+        return pc_dist_size();
     if (device.type == PC_SIM)
         assert_ok(pc_sim_configure((pc_sim_options){.devices = RANKS_MAX}));
     const int gpus = device.type == PC_CUDA ? pc_device_count(PC_CUDA, NULL, 0) : RANKS_MAX;
     return gpus < RANKS_MAX ? gpus : RANKS_MAX;
 }
+
 static inline void *rank_main(void *context)
 {
     rank_work *r = context;
@@ -39,11 +79,31 @@ static inline void *rank_main(void *context)
     return NULL;
 }
 
+/* The first n processes work, and the others wait. What failed here is told here. */
+static inline void ranks_run_here(int n, rank_work *ranks, void (*work)(rank_work *), void *context)
+{
+    const int rank = pc_dist_rank();
+    for (int i = 0; i < n; i++)
+        ranks[i] = (rank_work){.rank = i};
+    pc_group *some = pc_group_split(ranks_world, rank < n ? 0 : -1, 0);
+    assert_true(rank >= n || some);
+    if (some) {
+        ranks[rank] = (rank_work){
+            .group = some, .device = test_device(), .rank = rank, .size = n, .context = context, .work = work};
+        rank_main(&ranks[rank]);
+    }
+    pc_group_free(some);
+}
+
 /* Have `work` done by n ranks at once; what failed is in ranks[i].error. */
 static inline void ranks_run(int n, rank_work *ranks, void (*work)(rank_work *), void *context)
 {
     pc_group *groups[RANKS_MAX];
     pthread_t threads[RANKS_MAX];
+    if (ranks_are_processes()) {
+        ranks_run_here(n, ranks, work, context);
+        return;
+    }
     assert_ok(pc_group_threads(n, groups));
     const int type = test_device().type;
     for (int i = 0; i < n; i++) {

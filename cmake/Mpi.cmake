@@ -1,0 +1,33 @@
+# libparacord-mpi-openmpi.so, libparacord-mpi-mpich.so: the plug-ins for groups of processes on the CPU, one for each MPI
+# whose headers are found. The library itself is the same with and without them, and the launcher's MPI is the one that is used.
+option(PARACORD_WITH_MPI "Groups of processes on the CPU (MPI)" ON)
+
+function(paracord_mpi_for name module)
+  set(state "off (asked)")
+  if(PARACORD_WITH_MPI AND (CMAKE_CROSSCOMPILING OR PARACORD_FUZZ))
+    set(state "off (fuzzing and other machines' code do without)")
+  elseif(PARACORD_WITH_MPI)
+    set(state "off (${module} not found)")
+    if(PKG_CONFIG_FOUND)
+      pkg_check_modules(PARACORD_MPI_${name} QUIET IMPORTED_TARGET ${module})
+    endif()
+    if(PARACORD_MPI_${name}_FOUND)
+      set(state "${PARACORD_MPI_${name}_VERSION}")
+      set(target paracord_mpi_${name})
+      paracord_sources(sources src/mpi)
+      add_library(${target} MODULE ${sources} src/tensor/dtype.c)
+      paracord_target(${target})
+      target_link_libraries(${target} PRIVATE PkgConfig::PARACORD_MPI_${name})
+      target_link_options(${target} PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/mpi.map)
+      set_target_properties(${target} PROPERTIES OUTPUT_NAME paracord-mpi-${name} PREFIX lib
+        LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/mpi.map)
+      install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    endif()
+  endif()
+  message(STATUS "Groups of processes on the CPU (${module}): ${state}")
+endfunction()
+
+function(paracord_mpi)
+  paracord_mpi_for(openmpi ompi-c)
+  paracord_mpi_for(mpich mpich)
+endfunction()
