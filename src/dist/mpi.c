@@ -14,7 +14,7 @@ static const pc__mpi *mpi; /* NULL: not open, for the reason */
 static char reason[PC__PLUGIN_WHY];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool started, left;
+static bool tried, started, left; /* all ranks have come to MPI's beginning; it has begun; it is to end */
 
 static pc_status fail(const char *file, int line, pc_status status, const char *cause, const char *message)
 {
@@ -112,6 +112,7 @@ static pc_status start(const pc__comm *comm)
             pc__fail(PC_ERR_STATE, "%s: MPI has ended with pc_dist_end, and begins once in a process", comm->group);
     else if (!started)
         status = all_are_here(comm);
+    tried = tried || status == PC_OK;
     if (status == PC_OK && !started)
         status = mpi->start(pc_dist_rank(), pc_dist_size());
     started = started || status == PC_OK;
@@ -188,7 +189,7 @@ const pc__engine pc__engine_mpi = {
 static bool all_can_end(void)
 {
     char key[64];
-    bool can = mpi->is_sound();
+    bool can = started && mpi->is_sound();
     snprintf(key, sizeof key, "mpi/end/%d.", pc_dist_rank());
     const char mine = can ? 1 : 0;
     pc_status status = pc__store_set(key, &mine, 1);
@@ -204,7 +205,7 @@ static bool all_can_end(void)
 void pc__mpi_leave(void)
 {
     pthread_mutex_lock(&lock);
-    if (started && !left) {
+    if (tried && !left) {
         const pc_error before = pc__error_take();
         left = true;
         if (!pc__dist_lost(NULL, NULL) && all_can_end())
