@@ -177,7 +177,8 @@ static void aborted(void)
 /* Two ranks of three come to MPI's beginning. */
 static void part(void)
 {
-    pc_group *some = pc_group_split(world(0.5), pc_dist_rank() == 2 ? -1 : 0, 0);
+    pc_group *some;
+    assert_ok(pc_group_split(world(0.5), pc_dist_rank() == 2 ? -1 : 0, 0, &some));
     begun = pc__dist_now();
     PC_SCOPE {
         if (some)

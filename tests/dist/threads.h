@@ -85,8 +85,8 @@ static inline void ranks_run_here(int n, rank_work *ranks, void (*work)(rank_wor
     const int rank = pc_dist_rank();
     for (int i = 0; i < n; i++)
         ranks[i] = (rank_work){.rank = i};
-    pc_group *some = pc_group_split(ranks_world, rank < n ? 0 : -1, 0);
-    assert_true(rank >= n || some);
+    pc_group *some;
+    assert_ok(pc_group_split(ranks_world, rank < n ? 0 : -1, 0, &some));
     if (some) {
         ranks[rank] = (rank_work){
             .group = some, .device = test_device(), .rank = rank, .size = n, .context = context, .work = work};
