@@ -100,11 +100,14 @@ typedef struct pc_field {
 typedef struct pc_batch {
     pc_tensor *x, *y;      /* the first two of `tensor`; y NULL: there is only one */
     int64_t n;             /* samples in it */
-    int64_t first;         /* samples of this epoch before it */
+    int64_t first;         /* samples of this epoch before it, those before the whole batch where it is a part of one */
     const int64_t *sample; /* their numbers, for pc_loader_picture and the like; valid until the next batch */
     pc_tensor *tensor[PC_FIELDS_MAX];
     int tensors;
     int64_t epoch; /* from 0 */
+    /* Where ranks share batches (pc_loader_share): the samples of all ranks together, and those of them that are here, n
+     * or 0. Elsewhere both are n. */
+    int64_t whole, part;
 } pc_batch;
 
 /* A loader of the pictures in `folder`: pc_loader("train", .batch = 64). The caller owns it. NULL and the error:
@@ -125,6 +128,15 @@ PC_API bool pc_loader_next(pc_loader *loader, pc_batch *batch);
 /* Go on with batch number `batch` (from 0) of epoch `epoch` (from 0); batch pc_loader_batches() is the epoch's end.
  * Ends the batch that is out. PC_ERR_RANGE. */
 PC_API PC_MUST_USE pc_status pc_loader_seek(pc_loader *loader, int64_t epoch, int64_t batch);
+
+/* From the next batch on this loader gives the part of every batch that is rank's, of so many ranks; size 1: whole batches
+ * again. Order and batches are those of the whole: the same for any number of ranks, and so is what pc_loader_seek means.
+ * A batch is cut into parts that follow each other, as equal as can be, the first ones larger by one. A mean over a part,
+ * times part * size / whole, has as its mean over the ranks the mean over the whole batch. Where a batch has fewer samples
+ * than there are ranks, the others get its first sample: n is 1 and part 0, and by that weight it counts for nothing.
+ * Facts of the loader are those of the whole; pc_evaluate measures the rank's samples. Ends the batch that is out.
+ * PC_ERR_ARGUMENT. */
+PC_API PC_MUST_USE pc_status pc_loader_share(pc_loader *loader, int rank, int size);
 
 /* Facts. Names and paths live as long as the loader. */
 PC_API int64_t pc_loader_count(const pc_loader *loader);    /* samples */

@@ -11,6 +11,7 @@ pc_status pc__source_open(pc__source *s, const pc__walk *walk)
     s->batch = PC__MIN(walk->batch, s->count);
     s->batches = (s->count + (walk->drop_last ? 0 : s->batch - 1)) / s->batch;
     s->order_epoch = -1;
+    s->ranks = 1;
     s->order = pc__alloc((size_t)s->count * sizeof *s->order);
     s->keys = s->order ? pc__alloc((size_t)s->count * sizeof *s->keys) : NULL;
     return s->keys ? PC_OK : PC_ERR_MEMORY;
@@ -57,17 +58,25 @@ int64_t pc__source_given(const pc__source *s)
     return PC__MIN(s->count, s->batches * s->batch);
 }
 
-int64_t pc__source_size(const pc__source *s, int64_t first)
+/* Who has none gets the first sample in its place: networks take no empty batches. */
+pc__rank_part pc__source_part(const pc__source *s, int64_t batch)
 {
-    return PC__MIN(s->batch, s->count - first);
+    const int64_t first = batch * s->batch, whole = PC__MIN(s->batch, s->count - first);
+    const int64_t each = whole / s->ranks, larger = whole % s->ranks;
+    const int64_t part = each + (s->rank < larger), at = s->rank * each + PC__MIN(s->rank, larger);
+    return (pc__rank_part){.first = part ? first + at : first, .n = PC__MAX(part, 1), .part = part, .whole = whole};
 }
 
 pc_status pc__source_make(pc__source *s, int threads, pc__made *made)
 {
     set_order(s);
     made->epoch = s->next.epoch;
-    made->first = s->next.batch * s->batch;
-    made->n = pc__source_size(s, made->first);
+    const pc__rank_part p = pc__source_part(s, s->next.batch);
+    made->before = s->next.batch * s->batch;
+    made->first = p.first;
+    made->n = p.n;
+    made->counted = p.part;
+    made->whole = p.whole;
     memcpy(made->samples, s->order + made->first, (size_t)made->n * sizeof *made->samples);
     const pc_status status = make(s, threads, made);
     if (status != PC_OK) {

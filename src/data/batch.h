@@ -27,6 +27,7 @@ struct pc__source {
     uint64_t *keys;         /* scratch memory for it */
     int64_t order_epoch;
     pc__position next;
+    int rank, ranks;        /* whose part of each batch is made; ranks 1: all of it */
     pc_device device;       /* of the batches */
     pc__resident *resident; /* the pictures there (resident.h); NULL: they are not */
     pc__kept *kept;         /* the samples there (kept.h); NULL: they are not */
@@ -39,10 +40,16 @@ struct pc__made {
     pc_tensor *part[PC_FIELDS_MAX];   /* on another device what these are made from (device_batch.h) */
     uint64_t sent_after;              /* how many failures of the crossing there had been */
     int64_t *samples;                 /* room for source->batch; stays when the tensors go */
-    int64_t n, first;
+    int64_t n, first;                 /* samples, and the place of the first in the epoch's order */
+    int64_t whole, counted, before;   /* of a batch that ranks share: of all, of these, and before it */
     int64_t epoch;
     pc_error error; /* why there is none */
 };
+
+/* What a rank has of a batch: `n` samples from place `first` of the order on, of which `part` count, of `whole`. */
+typedef struct pc__rank_part {
+    int64_t first, n, part, whole;
+} pc__rank_part;
 
 /* Shuffle, batches and the like, of a source whose kind, data, count, tensors and parts are set. */
 typedef struct pc__walk {
@@ -63,9 +70,9 @@ pc_status pc__source_make(pc__source *source, int threads, pc__made *made);
 /* The next batch is the one behind. */
 void pc__source_step(pc__source *source);
 
-/* Samples of an epoch that are in a batch, and in the batch that begins at `first`. */
+/* Samples of an epoch that are in a batch; and what the source's rank has of batch number `batch`. */
 int64_t pc__source_given(const pc__source *source);
-int64_t pc__source_size(const pc__source *source, int64_t first);
+pc__rank_part pc__source_part(const pc__source *source, int64_t batch);
 
 pc_status pc__made_open(pc__made *made, const pc__source *source);
 void pc__made_drop(pc__made *made); /* the tensors */

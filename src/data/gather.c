@@ -25,8 +25,11 @@ static pc_status pass(pc_loader *loader, pc_batch *batch)
     pc__source *s = &loader->source;
     s->next = loader->next;
     PC__TRY(pc__resident_prepare(s->resident, s));
+    const pc__rank_part p = pc__source_part(s, s->next.batch);
     batch->first = s->next.batch * s->batch;
-    batch->n = pc__source_size(s, batch->first);
+    batch->n = p.n;
+    batch->whole = p.whole;
+    batch->part = p.part;
     loader->next.batch++;
     pc__source_step(s);
     return PC_OK;
@@ -60,17 +63,16 @@ pc_status pc__loader_room(const pc_loader *loader, int64_t n, pc_tensor **x, pc_
 pc_status pc__loader_gather(pc_loader *loader, pc_tensor *x, pc_tensor *y)
 {
     const pc__source *s = &loader->source;
-    return pc__resident_make(s->resident, s, (loader->next.batch - 1) * s->batch, x, y);
+    return pc__resident_make(s->resident, s, loader->next.batch - 1, x, y);
 }
 
 pc_status pc__loader_gather_next(pc_loader *loader, pc_tensor *x, pc_tensor *y)
 {
     const pc__source *s = &loader->source;
-    const int64_t first = loader->next.batch * s->batch;
     pc_stream *stream = pc_stream_current(s->device);
     if (!stream)
         return PC_ERR_DEVICE;
     if (pc__graph_of(stream))
         return pc__resident_record(s->resident, s, stream, x, y);
-    return pc__loader_has_next(loader) ? pc__resident_make(s->resident, s, first, x, y) : PC_OK;
+    return pc__loader_has_next(loader) ? pc__resident_make(s->resident, s, loader->next.batch, x, y) : PC_OK;
 }

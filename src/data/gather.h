@@ -33,7 +33,7 @@ pc_status pc__loader_new_parts(const char *folder, pc_loader_options train_optio
 /* Where its batches are. */
 pc_device pc__loader_device(const pc_loader *loader);
 
-/* As pc_loader_next, with which it may alternate, but only n and first are set: nothing is made yet. For loaders with
+/* As pc_loader_next, with which it may alternate, but only n, first, whole and part are set: nothing is made yet. For loaders with
  * pc__loader_gathers. */
 bool pc__loader_pass(pc_loader *loader, pc_batch *batch);
 

@@ -77,10 +77,12 @@ bool pc_loader_next(pc_loader *loader, pc_batch *batch)
     *batch = (pc_batch){.x = made->tensor[0],
                         .y = made->tensor[1],
                         .n = made->n,
-                        .first = made->first,
+                        .first = made->before,
                         .sample = made->samples,
                         .tensors = loader->source.tensors,
-                        .epoch = made->epoch};
+                        .epoch = made->epoch,
+                        .whole = made->whole,
+                        .part = made->counted};
     memcpy(batch->tensor, made->tensor, sizeof batch->tensor);
     return true;
 }
@@ -93,5 +95,17 @@ pc_status pc_loader_seek(pc_loader *loader, int64_t epoch, int64_t batch)
                         (long long)batch, (long long)epoch, (long long)loader->source.batches);
     pc__made_drop(&loader->current);
     go_to(loader, (pc__position){epoch, batch});
+    return PC_OK;
+}
+
+pc_status pc_loader_share(pc_loader *loader, int rank, int size)
+{
+    PC__NEED(loader);
+    if (size < 1 || rank < 0 || rank >= size)
+        return pc__fail(PC_ERR_ARGUMENT, "pc_loader_share: rank %d of %d ranks; ranks are 0 to size - 1", rank, size);
+    pc__made_drop(&loader->current);
+    go_to(loader, loader->next); /* who makes batches ahead rests until the next one is asked for */
+    loader->source.rank = rank;
+    loader->source.ranks = size;
     return PC_OK;
 }

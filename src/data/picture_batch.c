@@ -143,7 +143,7 @@ static pc_status make_there(const pc__source *s, pc__made *made)
 {
     PC__TRY(pc__resident_prepare(s->resident, s));
     PC__TRY(pc__resident_room(s, made->n, &made->tensor[0], &made->tensor[1]));
-    return pc__resident_make(s->resident, s, made->first, made->tensor[0], made->tensor[1]);
+    return pc__resident_make(s->resident, s, made->before / s->batch, made->tensor[0], made->tensor[1]);
 }
 
 static uint64_t fingerprint(const pc__source *s, uint64_t hash)

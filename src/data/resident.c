@@ -8,17 +8,20 @@
 #include "ops/epoch.h"
 #include "tensor/read.h"
 
+#include <paracord/no_grad.h>
 #include <paracord/ops.h>
 #include <paracord/threads.h>
 
 enum { ROOM_PICTURES = 64 };
 
 struct pc__resident {
-    pc__epoch_tensors on; /* the device */
-    pc_tensor *keys;
-    bool sent, there; /* pictures and labels: queued; known to have arrived */
-    int64_t epoch;    /* whose order and table are there; -1: none's */
-    pc_stream *side;  /* of recordings: what they make batches on; NULL: there is none yet */
+    pc__epoch_tensors on;                        /* the device */
+    pc_tensor *order, *keys, *table;             /* of all samples */
+    pc_tensor *places, *part_order, *part_table; /* of a rank's, which `on` has then; NULL: it has those of all */
+    int rank, ranks;                             /* that they are for */
+    bool sent, there;                            /* pictures and labels: queued; known to have arrived */
+    int64_t epoch;                               /* whose order and table are there; -1: none's */
+    pc_stream *side;                             /* of recordings: what they make batches on; NULL: there is none yet */
     pc_event *fork;
 };
 
@@ -49,25 +52,37 @@ static bool make_tensors(pc__resident *r, const pc__source *s)
         pc_dtype dtype;
     } wanted[] = {{&r->on.pictures, PC_SHAPE(n, f.height, f.width, f.channels), PC_U8},
                   {&r->on.labels, pc__label_shape(s, n), pc__label_dtype(s)},
-                  {&r->on.order, PC_SHAPE(n), PC_I64},
+                  {&r->order, PC_SHAPE(n), PC_I64},
                   {&r->keys, PC_SHAPE(n), PC_I64},
-                  {&r->on.table, PC_SHAPE(n, PC__AUGMENT_COLUMNS), PC_F64},
+                  {&r->table, PC_SHAPE(n, PC__AUGMENT_COLUMNS), PC_F64},
                   {&r->on.place, PC_SHAPE(1), PC_I64}};
     for (int i = 0; i < PC__COUNT(wanted); i++) {
         *wanted[i].t = room(wanted[i].shape, wanted[i].dtype, s->device);
         if (!*wanted[i].t)
             return false;
     }
+    r->on.order = r->order;
+    r->on.table = r->table;
+    r->ranks = 1;
     return true;
+}
+
+static void drop_part(pc__resident *r)
+{
+    pc_tensor_free(r->places);
+    pc_tensor_free(r->part_order);
+    pc_tensor_free(r->part_table);
+    r->places = r->part_order = r->part_table = NULL;
 }
 
 void pc__resident_free(pc__resident *r)
 {
     if (!r)
         return;
-    pc_tensor *const tensors[] = {r->on.pictures, r->on.labels, r->on.order, r->keys, r->on.table, r->on.place};
+    pc_tensor *const tensors[] = {r->on.pictures, r->on.labels, r->order, r->keys, r->table, r->on.place};
     for (int i = 0; i < PC__COUNT(tensors); i++)
         pc_tensor_free(tensors[i]);
+    drop_part(r);
     pc_event_free(r->fork);
     pc_stream_free(r->side);
     pc__free(r);
@@ -183,6 +198,59 @@ static pc_status arrive(pc__resident *r, const pc__source *s)
     return PC_OK;
 }
 
+/* Room for the rank's samples of an epoch, one batch behind the other: kernels that count batches find them as those of
+ * a loader alone. */
+static pc_status open_part(pc__resident *r, const pc__source *s)
+{
+    int64_t n = 0, *places = pc__alloc((size_t)(s->count + s->batches) * sizeof *places);
+    if (!places)
+        return PC_ERR_MEMORY;
+    for (int64_t b = 0; b < s->batches; b++) {
+        const pc__rank_part p = pc__source_part(s, b);
+        for (int64_t i = 0; i < p.n; i++)
+            places[n++] = p.first + i;
+    }
+    r->places = room(PC_SHAPE(n), PC_I64, s->device);
+    r->part_order = room(PC_SHAPE(n), PC_I64, s->device);
+    r->part_table = room(PC_SHAPE(n, PC__AUGMENT_COLUMNS), PC_F64, s->device);
+    const bool fits = r->places && r->part_order && r->part_table;
+    const pc_status status = fits ? pc__tensor_write(r->places, places, "the loader") : PC_ERR_MEMORY;
+    pc__free(places);
+    return status;
+}
+
+static pc_status share(pc__resident *r, const pc__source *s)
+{
+    if (r->rank == s->rank && r->ranks == s->ranks)
+        return PC_OK;
+    drop_part(r);
+    r->epoch = -1;
+    r->ranks = 0; /* until it is done */
+    r->on.order = r->order;
+    r->on.table = r->table;
+    if (s->ranks > 1) {
+        PC__TRY(open_part(r, s));
+        r->on.order = r->part_order;
+        r->on.table = r->part_table;
+    }
+    r->rank = s->rank;
+    r->ranks = s->ranks;
+    return PC_OK;
+}
+
+static pc_status take_part(pc__resident *r)
+{
+    pc_status status = PC_OK;
+    PC_NO_GRAD {
+        PC_SCOPE {
+            status = pc_copy(r->part_order, pc_index_select(r->order, 0, r->places));
+            if (status == PC_OK)
+                status = pc_copy(r->part_table, pc_index_select(r->table, 0, r->places));
+        }
+    }
+    return status;
+}
+
 pc_status pc__resident_prepare(pc__resident *r, const pc__source *s)
 {
     const int64_t epoch = s->shuffle || changes(&pc__pictures_of(s)->augment) ? s->next.epoch : 0;
@@ -190,9 +258,11 @@ pc_status pc__resident_prepare(pc__resident *r, const pc__source *s)
     const pc__epoch_attributes attributes = {
         .plan = pc__augment_plan_of(&pc__pictures_of(s)->augment, s->seed, (uint64_t)epoch, f.height, f.width),
         .shuffle = s->shuffle};
+    PC__TRY(share(r, s));
     if (r->epoch != epoch) {
         r->epoch = -1;
-        PC__TRY(pc__epoch(r->on.order, r->keys, r->on.table, &attributes));
+        PC__TRY(pc__epoch(r->order, r->keys, r->table, &attributes));
+        PC__TRY(r->places ? take_part(r) : PC_OK);
         PC__TRY(wait_for(r->on.table));
         r->epoch = epoch;
     }
@@ -217,9 +287,9 @@ static pc_status batch(pc__resident *r, const pc__source *s, int64_t at, pc_tens
     return pc__epoch_batch(&r->on, x, y, &attributes);
 }
 
-pc_status pc__resident_make(pc__resident *r, const pc__source *s, int64_t first, pc_tensor *x, pc_tensor *y)
+pc_status pc__resident_make(pc__resident *r, const pc__source *s, int64_t number, pc_tensor *x, pc_tensor *y)
 {
-    return batch(r, s, first, x, y);
+    return batch(r, s, number * pc__source_part(s, 0).n, x, y); /* all before it are as large */
 }
 
 static bool has_side(pc__resident *r, pc_device device)

@@ -21,8 +21,8 @@ pc_status pc__resident_prepare(pc__resident *resident, const pc__source *source)
 /* Room for a batch of n, owned by the caller whatever scopes are open. On failure *x may be there. */
 pc_status pc__resident_room(const pc__source *source, int64_t n, pc_tensor **x, pc_tensor **y);
 
-/* The batch that begins at place `first` of the epoch that is prepared, into x and y. */
-pc_status pc__resident_make(pc__resident *resident, const pc__source *source, int64_t first, pc_tensor *x,
+/* Batch number `number` of the epoch that is prepared, the rank's part of it, into x and y. */
+pc_status pc__resident_make(pc__resident *resident, const pc__source *source, int64_t number, pc_tensor *x,
                             pc_tensor *y);
 
 /* The same in a recording: each launch makes the batch behind the one that was made last, if that is a whole one.

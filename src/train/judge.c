@@ -159,15 +159,17 @@ static pc_status judge_batch(const pc__judge *j, pc_module *net, pc_tensor *sums
 static pc_status judge_all(const pc__judge *j, pc_module *net, pc_loader *loader, pc_score *score)
 {
     pc_batch batch;
+    int64_t given = 0;
     bool counts = false;
     double totals[METRICS + PC_METRICS_MAX];
     pc_tensor *sums = pc_zeros(PC_SHAPE(METRICS + PC_METRICS_MAX), PC_F64, pc__loader_device(loader));
     PC__TRY(sums ? pc_loader_seek(loader, 0, 0) : pc_error_last()->status);
     while (pc_loader_next(loader, &batch)) {
-        PC__TRY(judge_batch(j, net, sums, &batch, &counts));
-        score->count += batch.n;
+        PC__TRY(batch.part ? judge_batch(j, net, sums, &batch, &counts) : PC_OK);
+        score->count += batch.part;
+        given += batch.whole;
     }
-    if (score->count < pc__loader_given(loader))
+    if (given < pc__loader_given(loader))
         return pc_error_last()->status;
     PC__TRY(pc_read(sums, totals, sizeof totals));
     const double n = (double)score->count;

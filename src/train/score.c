@@ -85,8 +85,8 @@ static pc_status score_all(scoring *s, pc_loader *loader)
     PC__TRY(pc_loader_seek(loader, 0, 0));
     PC__TRY(pc__tally_begin(&s->sums, pc__loader_device(loader)));
     while (pc_loader_next(loader, &batch)) {
-        PC__TRY(score_batch(s, &batch));
-        given += batch.n;
+        PC__TRY(batch.part ? score_batch(s, &batch) : PC_OK);
+        given += batch.whole;
     }
     if (given < pc_loader_count(loader))
         return pc_error_last()->status;
