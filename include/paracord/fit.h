@@ -27,6 +27,7 @@
 #define PARACORD_FIT_H
 
 #include <paracord/amp.h>
+#include <paracord/group.h>
 #include <paracord/loader.h>
 #include <paracord/nn.h>
 #include <paracord/schedule.h>
@@ -90,6 +91,15 @@ typedef struct pc_fit_options {
      * accuracy where answers are right or wrong, else loss. It must be better by more than least_gain. */
     const char *watch;
     double least_gain;
+    /* Ranks that train together, each a replica of the network with a loader of the same data (group.h); NULL: it is
+     * alone. All call it with the same options. They begin with rank 0's weights, and each learns from its part of every
+     * batch of `train` (pc_loader_share, while it runs), by the mean of all gradients (data_parallel.h): the step is that
+     * of one device with the whole batch, up to rounding, at any number of ranks, but for what goes by a rank's part
+     * alone: norms of batches, pairs of mixup and cutmix, dropout's zeros. What is told is of whole batches. `test` is
+     * measured in every rank with rank 0's statistics of norms, and rank 0's figures count. Rank 0 alone calls back and
+     * writes the checkpoint, which all read; the stop callbacks are asked in every rank, and all stop, some batches
+     * later, where one says so. An error in one rank ends all: PC_ERR_STATE says which and of what. */
+    pc_group *group;
     /* The learning rate of each step, over all epochs (schedule.h); .steps 0 means all of them, .lr 0 the optimiser's.
      * Without a kind the optimiser's rate stays. */
     pc_schedule schedule;

@@ -15,6 +15,12 @@ int64_t pc__loader_given(const pc_loader *loader)
     return pc__source_given(&loader->source);
 }
 
+void pc__loader_shared(const pc_loader *loader, int *rank, int *size)
+{
+    *rank = loader->source.rank;
+    *size = loader->source.ranks;
+}
+
 bool pc__loader_gathers(const pc_loader *loader)
 {
     return loader->source.resident;

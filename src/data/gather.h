@@ -21,6 +21,9 @@ bool pc__loader_names_classes(const pc_loader *loader);
 /* Samples of an epoch that are in a batch. */
 int64_t pc__loader_given(const pc_loader *loader);
 
+/* Whose part of each batch it gives: as pc_loader_share was told. */
+void pc__loader_shared(const pc_loader *loader, int *rank, int *size);
+
 /* Its steps may make batches themselves, as below: pictures on the device. */
 bool pc__loader_gathers(const pc_loader *loader);
 

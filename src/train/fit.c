@@ -61,7 +61,7 @@ static double seconds_left(const pc__fit *fit, double done, double total)
 
 static void tell_progress(const pc__fit *fit, int64_t done)
 {
-    if (!fit->callbacks || !fit->callbacks->progress)
+    if (!fit->callbacks || !fit->callbacks->progress || !pc__fit_speaks(fit))
         return;
     const pc__score *score = &fit->at.score;
     int64_t total = pc__loader_given(fit->train);
@@ -76,9 +76,10 @@ static void tell_progress(const pc__fit *fit, int64_t done)
     fit->callbacks->progress(fit->callbacks->context, &progress);
 }
 
-static bool wants_stop(const pc__fit *fit)
+static bool wants_stop(pc__fit *fit)
 {
-    return fit->callbacks && fit->callbacks->stop && fit->callbacks->stop(fit->callbacks->context);
+    const pc_train_callbacks *c = fit->callbacks;
+    return pc__tally_grants(&fit->tally, PC__WISH_STOP, c && c->stop && c->stop(c->context));
 }
 
 static pc_status set_rate(pc__fit *fit)
@@ -105,7 +106,7 @@ static pc_status run_epoch(pc__fit *fit)
     pc_batch batch;
     double start = pc__seconds_now();
     while (gathers ? pc__loader_pass(fit->train, &batch) : pc_loader_next(fit->train, &batch)) {
-        int64_t done = batch.first + batch.n;
+        int64_t done = batch.first + batch.whole;
         PC__TRY(set_rate(fit));
         PC__TRY(pc__fit_step(fit, &batch));
         if (fit->at.batch + 1 == pc_loader_batches(fit->train))
@@ -167,12 +168,14 @@ static pc_status end_epoch(pc__fit *fit)
                               .has_test = fit->test != NULL,
                               .uneven = fit->uneven,
                               .images_per_second = fit->at.seconds > 0 ? (double)score->seen / fit->at.seconds : NAN};
+    PC__TRY(pc__fit_ranks_buffers(fit));
     PC__TRY(fit->test ? score_test(fit, &result) : PC_OK);
+    PC__TRY(pc__fit_ranks_first(fit, &result, sizeof result)); /* what is decided by it is the same in all */
     PC__TRY(pc__best_offer(&fit->best, fit->net, fit->optimizer, &result));
     fit->at = (pc__standing){.epoch = fit->at.epoch + 1};
     fit->last = result;
     PC__TRY(fit->passed ? fit->passed(fit->context, fit, &result) : PC_OK);
-    if (fit->callbacks && fit->callbacks->epoch)
+    if (fit->callbacks && fit->callbacks->epoch && pc__fit_speaks(fit))
         fit->callbacks->epoch(fit->callbacks->context, &result);
     return PC_OK;
 }
@@ -204,10 +207,17 @@ pc_status pc__fit_run(pc__fit *fit)
     fit->tally = (pc__tally){.score = &fit->at.score};
     fit->judge.named = pc__loader_names_classes(fit->train);
     fit->counts = pc__judge_may_count(&fit->judge, fit->train);
-    pc_status status = run_epochs(fit);
+    pc_status status = pc__fit_ranks_join(fit);
+    if (status == PC_OK)
+        status = run_epochs(fit);
+    if (status == PC_OK && fit->stopped)
+        status = pc__fit_ranks_buffers(fit); /* in the middle of an epoch, whose end shares them */
+    if (status != PC_OK)                     /* before anything waits for what others no longer do */
+        status = pc__fit_ranks_end(fit, status);
     pc__tally_close(&fit->tally);
     pc_tensor_free(fit->guard);
     fit->guard = NULL;
     pc__fit_end_steps(fit);
+    pc__fit_ranks_leave(fit);
     return status;
 }

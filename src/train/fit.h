@@ -10,9 +10,12 @@
 #include "train/tally.h"
 
 #include <paracord/amp.h>
+#include <paracord/data_parallel.h>
 #include <paracord/schedule.h>
 #include <paracord/step.h>
 #include <paracord/train.h>
+
+enum { PC__FIT_WORDS = 320 };
 
 /* Where a training stands between two batches: with the weights, the optimiser's state and the thread's generator, all
  * that is needed to go on exactly. */
@@ -33,6 +36,7 @@ typedef struct pc__pair {
 typedef struct pc__learning {
     struct pc__fit *fit;
     pc__pair now, next;
+    int64_t whole, part; /* of these batches, as pc_batch has them */
 } pc__learning;
 
 typedef struct pc__fit {
@@ -62,12 +66,17 @@ typedef struct pc__fit {
     /* Called after every batch and at the end of every epoch (result not NULL), before the callbacks. */
     pc_status (*passed)(void *context, struct pc__fit *fit, const pc_epoch_result *result);
     void *context;
+    pc_group *group; /* of ranks that train together (fit_ranks.c); NULL: it is alone */
+    bool agreed;     /* the error that it ended with is that of all ranks */
 
     /* While it runs. On a device that works later the recorded step reads whole batches from `fixed`, its own. Where
      * the pictures are on the device, steps take turns with two pairs: each makes the next one's batch, but for an
      * epoch's first. Otherwise batches are copied to one pair. */
     pc__tally tally;
-    pc_tensor *guard; /* on a device that works later: steps are left out from the first loss on that is not finite */
+    pc_ddp *ddp;             /* of a group */
+    int was_rank, was_ranks; /* who shared `train` before */
+    pc_tensor *
+        guard; /* where losses are seen later (pc__fit_sees): steps are left out from the first loss on that is not finite */
     const int64_t *sample;  /* numbers of the samples of the batch that is under way */
     pc_generator generator; /* before this step, or where they come later before this run of the epoch */
     int64_t began, updates; /* the batch that this run of the epoch began with, and the optimiser's updates then */
@@ -84,6 +93,32 @@ void pc__fit_end_steps(pc__fit *fit);
 
 /* Outputs and loss of a batch, as steps have them. */
 pc_status pc__fit_ask(pc__fit *fit, const pc_batch *batch, pc_tensor **outputs, pc_tensor **loss);
+
+/* fit_ranks.c: what ranks have in common, in calls that all of them make; alone they do nothing. `joined`: they are there,
+ * with the same data at the same place; network and numbers drawn are rank 0's, batches are shared. */
+pc_status pc__fit_ranks_join(pc__fit *fit);
+void pc__fit_ranks_leave(pc__fit *fit);
+
+/* Rank 0's bytes, and its statistics of normalisations, in all ranks. What all say that made a loss infinite or NaN: the
+ * words of the first that found something. */
+pc_status pc__fit_ranks_first(const pc__fit *fit, void *bytes, size_t n);
+pc_status pc__fit_ranks_buffers(const pc__fit *fit);
+pc_status pc__fit_ranks_words(pc__fit *fit, bool found, char what[PC__FIT_WORDS]);
+
+/* How this rank ended, which is its own error, or that of another one; an error ends the others. */
+pc_status pc__fit_ranks_end(pc__fit *fit, pc_status status);
+
+/* It is the one that writes files and calls back. */
+static inline bool pc__fit_speaks(const pc__fit *fit)
+{
+    return !fit->group || pc_group_rank(fit->group) == 0;
+}
+
+/* The host sees each loss before anything is changed by it: what works at once, alone. */
+static inline bool pc__fit_sees(const pc__fit *fit)
+{
+    return fit->tally.immediate && !fit->group;
+}
 
 /* fit_finite.c: the guard of the steps of an epoch, where it needs one; and PC_ERR_RANGE with what made the sum of losses
  * infinite or NaN, where it is. */

@@ -15,7 +15,7 @@ pc_status pc__fit_guard(pc__fit *fit)
 {
     fit->generator = pc_generator_get();
     fit->began = fit->at.batch;
-    if (fit->tally.immediate || fit->scaler)
+    if (pc__fit_sees(fit) || fit->scaler)
         return PC_OK; /* a scaler leaves such steps out by itself */
     if (!fit->guard)
         PC_SCOPE {
@@ -88,7 +88,7 @@ static bool is_parameter(const pc__fit *fit, char *what, size_t n)
 }
 
 /* The step once more, with every result looked at. */
-static void find_op(pc__fit *fit, const pc_batch *batch, char *what, size_t n)
+static bool is_op(pc__fit *fit, const pc_batch *batch, char *what, size_t n)
 {
     pc_tensor *outputs, *loss;
     pc_status status = PC_OK;
@@ -104,6 +104,7 @@ static void find_op(pc__fit *fit, const pc_batch *batch, char *what, size_t n)
         snprintf(what, n, "asked once more, the network gave numbers");
     else
         snprintf(what, n, "first, %.240s", error.message);
+    return status != PC_OK;
 }
 
 /* Batch number `step` as the loader makes it, where that works. */
@@ -117,14 +118,15 @@ static bool again(pc__fit *fit, int64_t step, pc_batch *batch)
 
 pc_status pc__fit_not_finite(pc__fit *fit, int64_t step, const pc_batch *batch)
 {
-    char what[320];
+    char what[PC__FIT_WORDS];
     const pc_error before = pc__error_take(); /* there is none, but that looking may make one */
-    if (fit->tally.immediate)
+    if (pc__fit_sees(fit))
         pc_generator_set(fit->generator);
-    if (!is_batch(batch, what, sizeof what) && !is_parameter(fit, what, sizeof what))
-        find_op(fit, batch, what, sizeof what);
+    const bool found = is_batch(batch, what, sizeof what) || is_parameter(fit, what, sizeof what) ||
+                       is_op(fit, batch, what, sizeof what);
     pc_error_clear();
     (void)(before.status == PC_OK ? PC_OK : pc__error_put(&before));
+    PC__TRY(pc__fit_ranks_words(fit, found, what));
     return pc__fail(PC_ERR_RANGE,
                     "the loss of epoch %lld, step %lld of %lld is no finite number: %s; a smaller rate or clipped "
                     "gradients may help",
@@ -139,7 +141,10 @@ static pc_status find_late(pc__fit *fit)
     const int64_t step = fit->began + fit->optimizer->settings.step - fit->updates;
     if (fit->guard && step < fit->at.batch && again(fit, step, &batch))
         return pc__fit_not_finite(fit, step, &batch);
+    if (fit->group && pc_failed()) /* the others wait for what it says */
+        return pc_error_last()->status;
     pc_error_clear();
+    fit->agreed = true;
     return pc__fail(PC_ERR_RANGE,
                     "the loss of epoch %lld is no finite number since some step up to %lld of %lld; a smaller rate or "
                     "clipped gradients may help",

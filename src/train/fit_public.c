@@ -14,7 +14,7 @@
 static pc_status passed(void *context, pc__fit *fit, const pc_epoch_result *result)
 {
     const pc_fit_options *options = context;
-    return result ? pc__checkpoint_save(options->checkpoint, fit, options->settings) : PC_OK;
+    return result && pc__fit_speaks(fit) ? pc__checkpoint_save(options->checkpoint, fit, options->settings) : PC_OK;
 }
 
 static pc_status check(const pc_fit_options *options)
@@ -90,6 +90,7 @@ static pc_status set_schedule(pc__fit *fit, const pc_fit_options *o)
 
 static pc_status run(pc__fit *fit, const pc_fit_options *options)
 {
+    PC__TRY(check(options));
     PC__TRY(pc__judge_check("pc_fit", &fit->judge));
     PC__TRY(set_watch(&fit->best, fit, options));
     PC__TRY(set_schedule(fit, options));
@@ -100,13 +101,15 @@ static pc_status run(pc__fit *fit, const pc_fit_options *options)
     if (options->class_weights)
         PC__TRY(pc__fit_weigh(fit, options->class_weights, pc_loader_class_count(fit->train)));
     PC__TRY(options->keep_best ? pc__best_open(&fit->best, fit->net, fit->optimizer) : PC_OK);
-    if (options->checkpoint && options->resume && access(options->checkpoint, F_OK) == 0)
+    bool resumes = options->checkpoint && options->resume && access(options->checkpoint, F_OK) == 0;
+    PC__TRY(pc__fit_ranks_first(fit, &resumes, sizeof resumes));
+    if (resumes)
         PC__TRY(pc__checkpoint_load(options->checkpoint, fit, options->settings));
     PC__TRY(pc__fit_run(fit));
     if (options->keep_best && !fit->stopped && fit->best.result.epoch)
         PC__TRY(pc__best_exchange(&fit->best, fit->net, fit->optimizer));
-    return options->checkpoint && fit->stopped ? pc__checkpoint_save(options->checkpoint, fit, options->settings)
-                                               : PC_OK;
+    const bool saves = options->checkpoint && fit->stopped && pc__fit_speaks(fit);
+    return saves ? pc__checkpoint_save(options->checkpoint, fit, options->settings) : PC_OK;
 }
 
 pc_status pc_fit(pc_module *net, pc_optimizer *optimizer, pc_loader *train, pc_fit_options options,
@@ -116,7 +119,6 @@ pc_status pc_fit(pc_module *net, pc_optimizer *optimizer, pc_loader *train, pc_f
     PC__NEED(optimizer);
     PC__NEED(train);
     options.settings = options.settings ? options.settings : "";
-    PC__TRY(check(&options));
     pc__fit fit = {.net = net,
                    .optimizer = optimizer,
                    .mixed = options.mixed,
@@ -127,8 +129,9 @@ pc_status pc_fit(pc_module *net, pc_optimizer *optimizer, pc_loader *train, pc_f
                    .early_stop = options.early_stop,
                    .callbacks = options.callbacks,
                    .context = &options,
-                   .passed = options.checkpoint ? passed : NULL};
-    pc_status status = run(&fit, &options);
+                   .passed = options.checkpoint ? passed : NULL,
+                   .group = options.group && pc_group_size(options.group) > 1 ? options.group : NULL};
+    pc_status status = pc__fit_ranks_end(&fit, run(&fit, &options));
     pc_scaler_free(fit.scaler);
     pc_tensor_free(fit.class_weights);
     pc__mix_close(&fit.mix);

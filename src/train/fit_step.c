@@ -20,30 +20,44 @@ static pc_status watch(const pc__fit *fit, pc_tensor *loss)
     PC_NO_GRAD {
         pc_tensor *found = pc_slice(fit->guard, 0, PC__SCALER_FOUND, PC__SCALER_FOUND + 1, 1);
         status = pc_saxpy(found, 1, pc_reshape(pc__as_dtype(pc_sub(loss, loss), PC_F32), PC_SHAPE(1)));
+        if (status == PC_OK && fit->ddp) /* a bad loss of one rank is in the gradients of all */
+            status = pc_group_all_reduce(fit->group, found, PC_GROUP_SUM);
     }
     return status;
 }
 
-static pc_status descend(const pc__fit *fit, pc_tensor *loss)
+/* The mean of the ranks' gradients is then that of the whole batch. */
+static pc_tensor *weighed(const pc__fit *fit, pc_tensor *loss, const pc_batch *batch)
 {
+    const int64_t counts = fit->ddp ? batch->part * pc_group_size(fit->group) : batch->whole;
+    return counts == batch->whole ? loss : pc_mul_scalar(loss, (double)counts / (double)batch->whole);
+}
+
+static pc_status descend(const pc__fit *fit, pc_tensor *loss, const pc_batch *batch)
+{
+    pc_tensor *share = weighed(fit, loss, batch);
+    PC__TRY(share ? PC_OK : pc_error_last()->status);
     if (!fit->scaler) {
-        PC__TRY(pc_backward(loss));
+        PC__TRY(pc_backward(share));
         PC__TRY(fit->guard ? watch(fit, loss) : PC_OK);
         return pc__optimizer_step(fit->optimizer, fit->guard);
     }
-    pc_tensor *scaled = pc_scaler_scale(fit->scaler, loss);
+    pc_tensor *scaled = pc_scaler_scale(fit->scaler, share);
     PC__TRY(scaled ? pc_backward(scaled) : pc_error_last()->status);
     PC__TRY(pc_scaler_step(fit->scaler, fit->optimizer));
     return pc_scaler_update(fit->scaler);
 }
 
-static pc_batch as_batch(const pc__fit *fit, const pc__pair *p)
+static pc_batch as_batch(const pc__learning *l)
 {
+    const pc__pair *p = &l->now;
     pc_batch batch = {.x = p->tensor[0],
                       .y = p->tensor[1],
                       .n = pc_tensor_size(p->tensor[0], 0),
-                      .sample = fit->tally.immediate ? fit->sample : NULL,
-                      .tensors = p->count};
+                      .sample = l->fit->tally.immediate ? l->fit->sample : NULL,
+                      .tensors = p->count,
+                      .whole = l->whole,
+                      .part = l->part};
     memcpy(batch.tensor, p->tensor, sizeof batch.tensor);
     return batch;
 }
@@ -64,6 +78,8 @@ pc_status pc__fit_ask(pc__fit *fit, const pc_batch *batch, pc_tensor **outputs, 
 static pc_status add_up(pc__fit *fit, pc_tensor *outputs, pc_tensor *loss, const pc_batch *batch)
 {
     fit->counts = pc__judge_counts(&fit->judge, outputs, batch->y);
+    if (!batch->part)
+        return PC_OK;
     if (!fit->counts)
         return pc__sum_add(fit->tally.sums, 0, loss, batch->n);
     pc_tensor *y = batch->y;
@@ -78,19 +94,19 @@ static pc_status add_up(pc__fit *fit, pc_tensor *outputs, pc_tensor *loss, const
 static pc_status learn_from(pc__fit *fit, const pc_batch *batch)
 {
     pc_tensor *outputs, *loss;
-    if (fit->tally.immediate)
+    if (pc__fit_sees(fit))
         fit->generator = pc_generator_get();
     PC__TRY(pc__fit_ask(fit, batch, &outputs, &loss));
-    if (fit->tally.immediate && !isfinite(pc_item(loss)))
+    if (pc__fit_sees(fit) && !isfinite(pc_item(loss)))
         return pc__fit_not_finite(fit, fit->at.batch, batch);
     PC__TRY(add_up(fit, outputs, loss, batch));
-    return descend(fit, loss);
+    return descend(fit, loss, batch);
 }
 
 static pc_status learn(void *context)
 {
     pc__learning *l = context;
-    const pc_batch batch = as_batch(l->fit, &l->now);
+    const pc_batch batch = as_batch(l);
     pc_status status = PC_OK;
     PC_SCOPE {
         status = learn_from(l->fit, &batch);
@@ -121,8 +137,8 @@ static bool suits_recording(const pc__fit *fit, const pc_batch *batch)
     if (fit->tally.immediate || (fit->step && pc_step_why(fit->step)))
         return false;
     if (fit->fixed.now.count)
-        return batch->n == pc_tensor_size(fit->fixed.now.tensor[0], 0);
-    return batch->first == 0 || batch->first + batch->n < pc_loader_count(fit->train);
+        return batch->whole == fit->fixed.whole;
+    return batch->first == 0 || batch->first + batch->whole < pc_loader_count(fit->train);
 }
 
 static pc_status fix(pc_tensor **fixed, pc_tensor *t)
@@ -156,6 +172,8 @@ static pc_status learn_whole(pc__fit *fit, const pc_batch *batch)
 {
     pc__learning *l = &fit->fixed;
     l->fit = fit;
+    l->whole = batch->whole;
+    l->part = batch->part;
     if (!batch->x) {
         PC__TRY(have(fit, batch->n));
         fit->ahead = pc__loader_has_next(fit->train);
@@ -170,7 +188,7 @@ static pc_status learn_whole(pc__fit *fit, const pc_batch *batch)
 
 static pc_status learn_part(pc__fit *fit, const pc_batch *batch)
 {
-    pc__learning l = {.fit = fit, .now = {.count = batch->tensors}};
+    pc__learning l = {.fit = fit, .now = {.count = batch->tensors}, .whole = batch->whole, .part = batch->part};
     memcpy(l.now.tensor, batch->tensor, sizeof l.now.tensor);
     if (batch->x)
         return learn(&l);
@@ -187,7 +205,7 @@ pc_status pc__fit_step(pc__fit *fit, const pc_batch *batch)
 {
     fit->sample = batch->sample;
     PC__TRY(suits_recording(fit, batch) ? learn_whole(fit, batch) : learn_part(fit, batch));
-    return pc__tally_passed(&fit->tally, batch->n);
+    return pc__tally_passed(&fit->tally, batch->whole);
 }
 
 void pc__fit_end_steps(pc__fit *fit)

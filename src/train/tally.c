@@ -16,12 +16,16 @@ static pc_status open_all(pc__tally *t, pc_device device)
         return pc__fail(PC_ERR_DEVICE, "adding up batches: there is no such device");
     t->immediate = backend->immediate;
     pc__meta meta;
-    pc__meta_contiguous(&meta, PC_F64, 1, (int64_t[]){2});
+    const int64_t numbers = t->group ? PC__TALLY_SHARED : PC__TALLY_SUMS;
+    pc__meta_contiguous(&meta, PC_F64, 1, (int64_t[]){PC__TALLY_SUMS});
     t->sums = t->sums ? t->sums : pc__tensor_unscoped(&meta, device);
+    pc__meta_contiguous(&meta, PC_F64, 1, &numbers);
+    if (t->group && !t->shared && !(t->shared = pc__tensor_unscoped(&meta, device)))
+        return PC_ERR_MEMORY;
     for (int i = 0; i < PC__MARKS && t->sums && !t->immediate; i++) {
         pc__mark *mark = &t->marks[i];
         if (!mark->sums) {
-            mark->sums = pc_empty_pinned(PC_SHAPE(2), PC_F64, device);
+            mark->sums = pc_empty_pinned(PC_SHAPE(numbers), PC_F64, device);
             if (mark->sums)
                 pc__scope_forget(mark->sums);
         }
@@ -35,7 +39,8 @@ static pc_status open_all(pc__tally *t, pc_device device)
 pc_status pc__tally_begin(pc__tally *t, pc_device device)
 {
     PC__TRY(open_all(t, device));
-    const double sums[2] = {t->score->loss, (double)t->score->correct};
+    const bool counts = !t->group || pc_group_rank(t->group) == 0; /* what there is already, once */
+    const double sums[2] = {counts ? t->score->loss : 0, counts ? (double)t->score->correct : 0};
     t->seen = t->score->seen;
     t->unmarked = t->count = 0;
     t->every = PC__MAX(t->every, PC__MARK_FEWEST);
@@ -60,6 +65,8 @@ pc_status pc__tally_add(pc__tally *t, pc_tensor *logits, pc_tensor *y, pc_tensor
 static void take(pc__tally *t, const double *sums, int64_t seen)
 {
     *t->score = (pc__score){.loss = sums[0], .correct = (int64_t)sums[1], .seen = seen};
+    if (t->group)
+        pc__tally_hear(t, sums);
 }
 
 /* More batches to the next marks where the last came soon, fewer where it came late. */
@@ -67,19 +74,21 @@ static void pace(pc__tally *t)
 {
     enum { SOON = 2000000, LATE = 8000000 }; /* nanoseconds */
     const int64_t now = pc__now(), took = now - t->taken;
+    int *every = t->group ? &t->wanted : &t->every; /* ranks change it together */
+    *every = t->every;
     if (t->taken && took < SOON)
-        t->every = PC__MIN(2 * t->every, PC__MARK_MOST);
+        *every = PC__MIN(2 * t->every, PC__MARK_MOST);
     else if (t->taken && took > LATE)
-        t->every = PC__MAX(t->every / 2, PC__MARK_FEWEST);
+        *every = PC__MAX(t->every / 2, PC__MARK_FEWEST);
     t->taken = now;
 }
 
 static pc_status take_oldest(pc__tally *t, bool wait)
 {
     const pc__mark *mark = &t->marks[t->first];
-    double sums[2];
+    double sums[PC__TALLY_SHARED];
     PC__TRY(wait ? pc_event_synchronize(mark->arrived) : PC_OK);
-    PC__TRY(pc_read(mark->sums, sums, sizeof sums));
+    PC__TRY(pc_read(mark->sums, sums, (size_t)pc_tensor_count(mark->sums) * sizeof *sums));
     take(t, sums, mark->seen);
     pace(t);
     t->first = (t->first + 1) % PC__MARKS;
@@ -102,7 +111,8 @@ static pc_status mark(pc__tally *t)
 {
     PC__TRY(t->count == PC__MARKS ? take_oldest(t, true) : PC_OK);
     pc__mark *next = &t->marks[(t->first + t->count) % PC__MARKS];
-    PC__TRY(pc_copy(next->sums, t->sums));
+    PC__TRY(t->group ? pc__tally_share(t) : PC_OK);
+    PC__TRY(pc_copy(next->sums, t->group ? t->shared : t->sums));
     PC__TRY(pc_event_record(next->arrived, NULL));
     next->seen = t->seen;
     t->unmarked = 0;
@@ -110,9 +120,25 @@ static pc_status mark(pc__tally *t)
     return PC_OK;
 }
 
+/* Not as they arrive, which differs from rank to rank: those of the mark before, which are there mostly. */
+static pc_status pass_in_ranks(pc__tally *t)
+{
+    if (t->immediate) {
+        PC__TRY(pc__tally_share(t));
+        take(t, pc__data(t->shared), t->seen);
+        return PC_OK;
+    }
+    if (++t->unmarked < t->every)
+        return PC_OK;
+    PC__TRY(t->count ? take_oldest(t, true) : PC_OK);
+    return mark(t);
+}
+
 pc_status pc__tally_passed(pc__tally *t, int64_t n)
 {
     t->seen += n;
+    if (t->group)
+        return pass_in_ranks(t);
     if (t->immediate) {
         take(t, pc__data(t->sums), t->seen);
         return PC_OK;
@@ -136,5 +162,6 @@ void pc__tally_close(pc__tally *t)
         pc_event_free(t->marks[i].arrived);
     }
     pc_tensor_free(t->sums);
+    pc_tensor_free(t->shared);
     *t = (pc__tally){0};
 }

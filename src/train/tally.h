@@ -9,15 +9,22 @@
  *     ... pc__tally_add(&tally, logits, y, loss), pc__tally_passed(&tally, n) ...
  *     pc__tally_settle(&tally);                                     now *score is whole
  *     pc__tally_close(&tally);
- */
+ *
+ * In a group the sums are those of all ranks, added up on the device. All ranks make the same calls; each takes its sums behind
+ * the same batches, so what they decide by them, and by the wishes that come along, is the same. */
 #ifndef PC__TALLY_H
 #define PC__TALLY_H
 
 #include "train/score.h"
 
+#include <paracord/group.h>
 #include <paracord/stream.h>
 
 enum { PC__MARKS = 3, PC__MARK_FEWEST = 4, PC__MARK_MOST = 64 }; /* at once; batches to a mark */
+enum { PC__TALLY_SUMS = 2, PC__TALLY_SHARED = 5 };               /* numbers of a rank's sums, and of `shared` */
+
+/* What a rank may ask of all: it is granted in all of them, behind the same batch. */
+typedef enum pc__wish { PC__WISH_STOP, PC__WISH_SAVE, PC__WISHES } pc__wish;
 
 /* The sums as they were behind some batch, on their way to the host. */
 typedef struct pc__mark {
@@ -36,6 +43,10 @@ typedef struct pc__tally {
     int64_t taken;    /* when the last one was, pc__now(); 0: none of this pass yet */
     pc__mark marks[PC__MARKS];
     int first, count;
+    pc_group *group;   /* NULL: it is alone */
+    pc_tensor *shared; /* of a group: the sums of all ranks, their wishes, the batches to a mark */
+    int wanted;        /* of a group's first rank: the batches to a mark from then on */
+    bool wishes[PC__WISHES], granted[PC__WISHES];
 } pc__tally;
 
 /* May be called again, for other sums. */
@@ -44,7 +55,14 @@ pc_status pc__tally_begin(pc__tally *tally, pc_device device);
 /* Queue the adding: floating logits [n, width], y and loss as pc__batch_loss has them. */
 pc_status pc__tally_add(pc__tally *tally, pc_tensor *logits, pc_tensor *y, pc_tensor *loss);
 
-/* The adding of n pictures was queued. */
+/* Whether the wish is granted that this rank has or has not; alone it always is. */
+bool pc__tally_grants(pc__tally *tally, pc__wish wish, bool mine);
+
+/* tally_ranks.c: queue the adding up over ranks, into `shared`; and what is in its numbers once they are here. */
+pc_status pc__tally_share(pc__tally *tally);
+void pc__tally_hear(pc__tally *tally, const double *numbers);
+
+/* The adding of n pictures was queued, in all ranks together. */
 pc_status pc__tally_passed(pc__tally *tally, int64_t n);
 
 /* Wait for all that was passed. */

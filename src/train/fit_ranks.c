@@ -1,0 +1,152 @@
+/* fit_ranks.c: a training in several ranks: each learns from its part of every batch. */
+#include "dist/group.h"
+#include "train/fit.h"
+
+#include "data/gather.h"
+
+#include <paracord/random.h>
+
+/* Of all ranks, in their order; from pc__alloc. */
+static pc_status exchange(const pc__fit *fit, const void *mine, size_t n, void **all)
+{
+    *all = pc__alloc((size_t)pc_group_size(fit->group) * n);
+    if (!*all)
+        return PC_ERR_MEMORY;
+    const pc_status status = pc__group_exchange(fit->group, mine, n, *all);
+    if (status == PC_OK)
+        return PC_OK;
+    pc__free(*all);
+    *all = NULL;
+    return status;
+}
+
+pc_status pc__fit_ranks_first(const pc__fit *fit, void *bytes, size_t n)
+{
+    void *all;
+    if (!fit->group)
+        return PC_OK;
+    PC__TRY(exchange(fit, bytes, n, &all));
+    memcpy(bytes, all, n);
+    pc__free(all);
+    return PC_OK;
+}
+
+/* What must be the same for the ranks to make the same calls. */
+typedef struct job {
+    uint64_t data;
+    int64_t samples, batches, tested, epochs, early_stop, epoch, batch;
+} job;
+
+static pc_status compare(const job *all, int size)
+{
+    for (int r = 1; r < size; r++) {
+        if (all[r].data != all->data || all[r].samples != all->samples || all[r].batches != all->batches)
+            return pc__fail(
+                PC_ERR_STATE,
+                "ranks train on other data: rank 0 on %lld samples in %lld batches, rank %d on %lld in %lld%s",
+                (long long)all->samples, (long long)all->batches, r, (long long)all[r].samples,
+                (long long)all[r].batches, all[r].samples == all->samples ? ", or of other names" : "");
+        if (memcmp(&all[r], all, sizeof *all) != 0)
+            return pc__fail(
+                PC_ERR_STATE,
+                "ranks train otherwise: rank 0 for %lld epochs from batch %lld of epoch %lld on, %s test data, "
+                "and rank %d for %lld from batch %lld of epoch %lld on, %s",
+                (long long)all->epochs, (long long)all->batch, (long long)all->epoch + 1,
+                all->tested ? "with" : "without", r, (long long)all[r].epochs, (long long)all[r].batch,
+                (long long)all[r].epoch + 1, all[r].tested ? "with" : "without");
+    }
+    return PC_OK;
+}
+
+static pc_status meet(pc__fit *fit)
+{
+    const job mine = {.data = pc_loader_fingerprint(fit->train),
+                      .samples = pc_loader_count(fit->train),
+                      .batches = pc_loader_batches(fit->train),
+                      .tested = fit->test != NULL,
+                      .epochs = fit->epochs,
+                      .early_stop = fit->early_stop,
+                      .epoch = fit->at.epoch,
+                      .batch = fit->at.batch};
+    void *all;
+    PC__TRY(exchange(fit, &mine, sizeof mine, &all));
+    const pc_status status = compare(all, pc_group_size(fit->group));
+    pc__free(all);
+    return status;
+}
+
+/* Ranks draw other zeros of dropout and the like, the first those of a training alone. */
+static uint64_t seed_of(const pc__fit *fit)
+{
+    return (uint64_t)pc_group_rank(fit->group) * 0x9e3779b97f4a7c15u;
+}
+
+pc_status pc__fit_ranks_join(pc__fit *fit)
+{
+    if (!fit->group)
+        return PC_OK;
+    pc_generator generator = pc_generator_get();
+    PC__TRY(meet(fit));
+    PC__TRY(pc__fit_ranks_first(fit, &generator, sizeof generator));
+    fit->ddp = pc_ddp(fit->net, fit->group);
+    PC__TRY(fit->ddp ? PC_OK : pc_error_last()->status);
+    generator.seed += seed_of(fit);
+    pc_generator_set(generator);
+    fit->tally.group = fit->group;
+    pc__loader_shared(fit->train, &fit->was_rank, &fit->was_ranks);
+    return pc_loader_share(fit->train, pc_group_rank(fit->group), pc_group_size(fit->group));
+}
+
+void pc__fit_ranks_leave(pc__fit *fit)
+{
+    if (!fit->ddp)
+        return;
+    pc_ddp_free(fit->ddp);
+    fit->ddp = NULL;
+    pc_generator generator = pc_generator_get();
+    generator.seed -= seed_of(fit);
+    pc_generator_set(generator);
+    pc_error before = pc__error_take();
+    if (pc_loader_share(fit->train, fit->was_rank, fit->was_ranks) != PC_OK)
+        pc_error_clear();
+    (void)(before.status == PC_OK ? PC_OK : pc__error_put(&before));
+}
+
+pc_status pc__fit_ranks_buffers(const pc__fit *fit)
+{
+    return fit->ddp ? pc_ddp_share_buffers(fit->ddp) : PC_OK;
+}
+
+typedef struct finding {
+    bool found;
+    char what[PC__FIT_WORDS];
+} finding;
+
+pc_status pc__fit_ranks_words(pc__fit *fit, bool found, char what[PC__FIT_WORDS])
+{
+    finding mine = {.found = found}, *all;
+    if (!fit->group)
+        return PC_OK;
+    snprintf(mine.what, sizeof mine.what, "%.280s (in rank %d)", what, pc_group_rank(fit->group));
+    PC__TRY(exchange(fit, &mine, sizeof mine, (void **)&all));
+    int first = 0;
+    for (int r = pc_group_size(fit->group) - 1; r >= 0; r--)
+        first = all[r].found ? r : first;
+    memcpy(what, all[first].what, PC__FIT_WORDS);
+    pc__free(all);
+    fit->agreed = true;
+    return PC_OK;
+}
+
+pc_status pc__fit_ranks_end(pc__fit *fit, pc_status status)
+{
+    char why[PC_MESSAGE_MAX], last = 0;
+    if (!fit->group || fit->agreed)
+        return status;
+    if (status == PC_OK)
+        return pc__fit_ranks_first(fit, &last, sizeof last);
+    snprintf(why, sizeof why, "rank %d failed: %.*s", pc_group_rank(fit->group), PC_MESSAGE_MAX - 32,
+             pc_error_last()->message);
+    pc__group_abort(fit->group, why);
+    return status;
+}
