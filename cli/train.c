@@ -5,9 +5,16 @@
 #include <paracord-tools/report.h>
 
 #include "program.h"
+#include "ranks.h"
 #include "signals.h"
 #include "text.h"
 #include "watch.h"
+
+typedef struct settings {
+    pc_train_options o;
+    const char *devices;
+    pc_train_summary *summary;
+} settings;
 
 static void started(void *context, const char *description)
 {
@@ -36,9 +43,9 @@ static void epoch_done(void *context, const pc_epoch_result *r)
 }
 
 /* The line that was typed with --resume in it, quoted so that a shell reads it the same. */
-static void print_resume(const cli_call *call, const pc_train_options *settings)
+static void print_resume(const cli_call *call, const pc_train_options *o)
 {
-    printf("paracord %s%s", call->command->name, settings->resume ? "" : " --resume");
+    printf("paracord %s%s", call->command->name, o->resume ? "" : " --resume");
     for (int i = 0; i < call->argc; i++) {
         putchar(' ');
         cli_print_shell(stdout, call->argv[i]);
@@ -46,15 +53,15 @@ static void print_resume(const cli_call *call, const pc_train_options *settings)
     putchar('\n');
 }
 
-static int report_stop(const cli_call *call, const pc_train_options *settings, const cli_watch *watch)
+static int report_stop(const cli_call *call, const pc_train_options *o, const cli_watch *watch)
 {
     if (watch->last.epoch == 0) {
         puts("stopped before the first batch; nothing was saved");
         return cli_stopped_status();
     }
-    long long batch = (watch->last.done + settings->batch - 1) / settings->batch;
+    long long batch = (watch->last.done + o->batch - 1) / o->batch;
     printf("stopped after epoch %d, batch %lld; go on with: ", watch->last.epoch, batch);
-    print_resume(call, settings);
+    print_resume(call, o);
     return cli_stopped_status();
 }
 
@@ -70,7 +77,7 @@ static void report_kept(const pc_train_summary *s)
     puts(s->kept.epoch == s->epochs_done ? " (the last one)" : " (the best one)");
 }
 
-static void report(const pc_train_options *settings, const pc_train_summary *s)
+static void report(const pc_train_options *o, const pc_train_summary *s)
 {
     char text[32];
     printf("done in %s: accuracy %.3f on %s pictures", cli_duration(s->seconds, text), s->accuracy,
@@ -85,31 +92,47 @@ static void report(const pc_train_options *settings, const pc_train_summary *s)
     if (s->damaged > 0)
         printf("%s damaged pictures were used, since all their pixels are there\n", cli_thousands(s->damaged, text));
     printf("the network is in ");
-    cli_print_shell(stdout, settings->out);
+    cli_print_shell(stdout, o->out);
     printf("/%s, the curves in ", s->model);
-    cli_print_shell(stdout, settings->out);
+    cli_print_shell(stdout, o->out);
     printf("/report.html\n");
+}
+
+static pc_status train(void *context, pc_group *group, const char *device, bool first)
+{
+    const settings *s = context;
+    pc_train_options o = s->o;
+    pc_train_summary unread;
+    o.group = group;
+    o.device = device;
+    return pc_train_folder(o, first ? s->summary : &unread);
 }
 
 static int run(const cli_call *call)
 {
-    pc_train_options settings = *(pc_train_options *)call->settings;
+    settings s = *(settings *)call->settings;
     pc_train_summary summary = {0};
+    cli_ranks ranks = {.work = train, .context = &s};
     cli_watch watch;
+    if (!cli_ranks_take(call->command, &ranks, s.devices, s.o.device))
+        return CLI_WRONG_USAGE;
     cli_watch_start(&watch, call->command);
     pc_train_callbacks callbacks = cli_watch_callbacks(&watch);
     callbacks.started = started;
     callbacks.epoch = epoch_done;
-    settings.data = call->line->values[0];
-    settings.callbacks = &callbacks;
-    settings.report = pc_report_page;
-    pc_status status = pc_train_folder(settings, &summary);
+    s.o.data = call->line->values[0];
+    s.o.callbacks = &callbacks;
+    s.o.report = pc_report_page;
+    s.summary = &summary;
+    const pc_status status = cli_ranks_run(&ranks);
     cli_watch_end(&watch);
+    if (status == PC_OK && ranks.is_other)
+        return CLI_FINE;
     if (status == PC_ERR_INTERRUPTED || (status == PC_OK && summary.interrupted))
-        return report_stop(call, &settings, &watch);
+        return report_stop(call, &s.o, &watch);
     if (status != PC_OK)
         return cli_failed(call->command);
-    report(&settings, &summary);
+    report(&s.o, &summary);
     return CLI_FINE;
 }
 
@@ -183,7 +206,7 @@ static const cli_choice fills[] = {
     {0},
 };
 
-#define AT(member) offsetof(pc_train_options, member)
+#define AT(member) offsetof(settings, o.member)
 
 static const cli_option options[] = {
     {"arch", 'a', CLI_CHOICE, AT(arch), "article", "NAME",
@@ -209,7 +232,8 @@ static const cli_option options[] = {
      .help = "Which epoch the network in FOLDER is of, as far as there are test pictures to tell by", .choices = keeps},
     {"early-stop", 0, CLI_INT, AT(early_stop), "0", "N",
      .help = "End when N epochs in a row were no better than the best one; 0 never does", .min = 0, .max = 100000},
-    {"batch", 'b', CLI_INT, AT(batch), "32", "N", .help = "Pictures per step", .min = 1, .max = 65536},
+    {"batch", 'b', CLI_INT, AT(batch), "32", "N", .help = "Pictures per step, on all devices together", .min = 1,
+     .max = 65536},
     {"optimizer", 0, CLI_CHOICE, AT(optimizer), "adam", "NAME", .help = "What updates the weights",
      .choices = optimizers},
     {"lr", 'l', CLI_FLOAT, AT(lr), "0.001", "RATE", .help = "Learning rate", .min = 0, .max = 100, .above = true},
@@ -281,6 +305,7 @@ static const cli_option options[] = {
      .group = "Run"},
     {"resume", 'r', CLI_FLAG, AT(resume), NULL, NULL, .help = "Go on from the checkpoint in FOLDER"},
     {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE", .help = CLI_DEVICE_HELP, .choices = cli_program_devices},
+    CLI_DEVICES_OPTION(offsetof(settings, devices)),
     {"threads", 'j', CLI_INT, AT(threads), "0", "N", .help = "CPU threads; 0 takes all cores", .min = 0, .max = 1024},
     {0},
 };
@@ -299,6 +324,7 @@ static const cli_example examples[] = {
     {"paracord train pets --arch resnet18 --size 224 --normalise imagenet --init-from resnet18.pth "
      "--freeze backbone",
      "Teach a network that knows a thousand things these ones"},
+    {"paracord train pets --arch resnet50 --size 224 --batch 512 --devices all", "On all GPUs of the machine"},
     {"paracord train pets --resume", "Go on after Ctrl-C or a power cut"},
     {0},
 };
@@ -321,6 +347,6 @@ const cli_command cli_train = {
     .options = options,
     .arguments = arguments,
     .examples = examples,
-    .settings_size = sizeof(pc_train_options),
+    .settings_size = sizeof(settings),
     .run = run,
 };

@@ -13,6 +13,7 @@
 #define PARACORD_TRAIN_H
 
 #include <paracord/classifier.h>
+#include <paracord/group.h>
 
 PC_BEGIN
 
@@ -76,6 +77,10 @@ typedef struct pc_train_options {
     int64_t cache;    /* bytes of host memory for decoded pictures; 0: half of what is left, -1: none (loader.h) */
     uint64_t seed;
     const struct pc_train_callbacks *callbacks;
+    /* Ranks that train together, each with a `device` of its own (fit.h says how); NULL: it is alone. `batch` is that of
+     * all together. All call it with the same options. Rank 0 alone writes the run folder, from whose checkpoint all go
+     * on, and calls back, but for `stop`. */
+    pc_group *group;
     /* Writes report.html from time to time and at the end: pc_report_page of <paracord-tools/report.h>. NULL: nobody */
     pc_status (*report)(const char *path, const pc_run_report *run);
 } pc_train_options;

@@ -46,17 +46,18 @@ typedef struct words {
 static words words_of(const pc__run *run, const pc__need *need, double left)
 {
     const pc_train_options *s = &run->s;
-    const double batch = need->picture * s->batch, room = left - need->network;
-    const int fits = need->picture * 1.0 <= room ? (int)fmin(room / need->picture, s->batch) : 0;
+    const int part = pc__run_part(run);
+    const double batch = need->picture * part, room = left - need->network;
+    const int fits = need->picture * 1.0 <= room ? (int)fmin(room / need->picture, part) : 0;
     const bool large = !strcmp(s->arch, "two-conv") || !strcmp(s->arch, "mlp");
     words w;
     int n = snprintf(w.s, sizeof w.s,
                      "training takes %.2g GB of memory at least: %.2g GB for the %.3g million weights of %s on %d x %d "
                      "pixels with gradients, %s and checkpoint, %.2g GB for batches of %d pictures; ",
                      (need->network + batch) * 1e-9, need->network * 1e-9, need->parameters * 1e-6, s->arch, s->height,
-                     s->width, s->optimizer, batch * 1e-9, s->batch);
-    if (fits && fits < s->batch)
-        snprintf(w.s + n, sizeof w.s - (size_t)n, "--batch %d helps, or a smaller --size", fits);
+                     s->width, s->optimizer, batch * 1e-9, part);
+    if (fits && fits < part)
+        snprintf(w.s + n, sizeof w.s - (size_t)n, "--batch %d helps, or a smaller --size", fits * (s->batch / part));
     else
         snprintf(w.s + n, sizeof w.s - (size_t)n, "a smaller --size helps%s%s", large ? ", or --arch article" : "",
                  batch > need->network ? ", or a smaller --batch" : "");
@@ -67,7 +68,7 @@ pc_status pc__need_check(const pc__run *run, int outputs)
 {
     pc__need need;
     PC__TRY(pc__need_of(run, outputs, &need));
-    const double left = left_on(run->device), wanted = need.network + need.picture * run->s.batch;
+    const double left = left_on(run->device), wanted = need.network + need.picture * pc__run_part(run);
     if (wanted <= left)
         return PC_OK;
     char name[PC_DEVICE_NAME_MAX];
@@ -85,7 +86,7 @@ int64_t pc__need_cache(const pc__run *run)
         pc_error_clear(); /* whoever makes the network says so */
         return 0;
     }
-    const double beside = (double)left - 1.5 * (need.network + need.picture * run->s.batch);
+    const double beside = (double)left - 1.5 * (need.network + need.picture * pc__run_part(run));
     return beside >= (double)left / CACHE_SHARE ? 0 : beside >= 1 ? (int64_t)beside : -1;
 }
 

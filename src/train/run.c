@@ -202,8 +202,14 @@ static pc_status append_metrics(pc__run *run, const pc__epoch_record *record)
 static pc_status passed(void *context, pc__fit *fit, const pc_epoch_result *result)
 {
     pc__run *run = context;
-    if (!result)
-        return pc__pace_pays(&run->saving) ? pc__run_save_checkpoint(run) : PC_OK;
+    const bool speaks = pc__fit_speaks(fit), pays = speaks && pc__pace_pays(&run->saving);
+    if (!result) {
+        if (!pc__tally_grants(&fit->tally, PC__WISH_SAVE, pays))
+            return PC_OK;
+        return pays ? pc__run_save_checkpoint(run) : pc__fit_settle(fit); /* which all ranks do with it */
+    }
+    if (!speaks)
+        return PC_OK;
     pc__epoch_record record = {.epoch = result->epoch,
                                .loss = result->loss,
                                .accuracy = result->accuracy,
@@ -252,13 +258,25 @@ static pc_status find_arch(pc__run *run)
     return PC_OK;
 }
 
+/* A run that is finished has its network; what was trained is kept also where that cannot be written. */
+static pc_status finish(pc__run *run)
+{
+    pc_status saved = pc__run_save_model(run);
+    run->fit.finished = !run->fit.stopped && saved == PC_OK;
+    PC__TRY(pc__run_save_checkpoint(run));
+    PC__TRY(saved);
+    pc__run_warn_of_kept(run);
+    run->seconds = pc__seconds_now() - run->start;
+    return pc__run_report(run);
+}
+
 static pc_status run_all(pc__run *run)
 {
     run->start = pc__seconds_now();
     PC__TRY(find_arch(run));
     if (run->device.type == PC_CPU) /* others are asked when they are awake */
         PC__TRY(pc__need_check(run, 1));
-    run->s.cache = pc__need_cache(run);
+    run->s.cache = pc__run_cache(run);
     PC__TRY(pc__run_load_data(run));
     PC__TRY(pc__need_check(run, pc_loader_class_count(run->fit.train)));
     PC__TRY(pc__run_count_classes(run));
@@ -270,16 +288,10 @@ static pc_status run_all(pc__run *run)
     PC__TRY(pc__run_find_start(run));
     PC__TRY(pc__run_begin_late(run));
     PC__TRY(tell_start(run));
-    PC__TRY(run->resumed ? pc__run_look(run) : PC_OK);
+    PC__TRY(run->resumed && pc__fit_speaks(&run->fit) ? pc__run_look(run) : PC_OK);
     PC__TRY(pc__fit_run(&run->fit));
-    /* a run that is finished has its network; what was trained is kept also where that cannot be written */
-    pc_status saved = pc__run_save_model(run);
-    run->fit.finished = !run->fit.stopped && saved == PC_OK;
-    PC__TRY(pc__run_save_checkpoint(run));
-    PC__TRY(saved);
-    pc__run_warn_of_kept(run);
     run->seconds = pc__seconds_now() - run->start;
-    return pc__run_report(run);
+    return pc__fit_speaks(&run->fit) ? finish(run) : PC_OK;
 }
 
 static void summarise(const pc__run *run, pc_train_summary *summary)
@@ -356,8 +368,10 @@ pc_status pc_train_folder(pc_train_options options, pc_train_summary *summary)
     pc_generator before = pc_generator_get();
     int threads = pc_threads_get();
     pc_status status = settle_settings(&run, &options);
+    pc__run_in_ranks(&run);
+    const bool sets = pc__run_sets_threads(&run);
     if (status == PC_OK) {
-        if (run.s.threads)
+        if (sets)
             pc_threads_set(run.s.threads);
         run.fit.epochs = run.s.epochs;
         run.fit.callbacks = run.s.callbacks;
@@ -367,10 +381,11 @@ pc_status pc_train_folder(pc_train_options options, pc_train_summary *summary)
     }
     if (status == PC_ERR_MEMORY && run.fit.net)
         status = pc__need_explain(&run);
+    status = pc__fit_ranks_end(&run.fit, status);
     if (status == PC_OK)
         summarise(&run, summary);
     release(&run);
-    if (run.s.threads)
+    if (sets)
         pc_threads_set(threads);
     pc_generator_set(before);
     return status;

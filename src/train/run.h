@@ -53,7 +53,8 @@ typedef struct pc__run {
     int silent_epochs; /* the last so many epochs left out some class */
     pc__history history;
     pc__run_files skipped, damaged;
-    pc_status files_status; /* of remembering them */
+    pc_status files_status;        /* of remembering them */
+    pc_train_callbacks only_stops; /* what a rank that does not speak has of them */
 } pc__run;
 
 /* What pictures become. */
@@ -61,6 +62,17 @@ static inline pc__frame pc__run_frame(const pc__run *run)
 {
     return (pc__frame){run->s.height, run->s.width, run->s.channels};
 }
+
+/* run_ranks.c: as one of the ranks that options name; whether the first one goes on from a checkpoint, for all; the most
+ * pictures, and the fewest, that a rank has of a batch; what decoded pictures may take, where ranks share a host. */
+void pc__run_in_ranks(pc__run *run);
+pc_status pc__run_agree_start(pc__run *run);
+int pc__run_part(const pc__run *run);
+int64_t pc__run_least_part(const pc__run *run);
+int64_t pc__run_cache(const pc__run *run);
+
+/* Threads are the process's: the first of its ranks says how many. */
+bool pc__run_sets_threads(const pc__run *run);
 
 /* run_normal.c: mean and std as the settings say. PC_ERR_ARGUMENT. */
 pc_status pc__run_normal(pc__run *run);

@@ -82,15 +82,21 @@ static pc_status freeze(pc__run *run)
     return pc_module_unfreeze(run->fit.net, pattern);
 }
 
-/* Of pictures of up to 32 pixels blocks come to one number a channel, and norms cannot go by that of one picture. */
+/* Of pictures of up to 32 pixels blocks come to one number a channel, and norms cannot go by that of one picture; of a
+ * rank they go by its part. */
 static pc_status check_last_batch(const pc__run *run)
 {
     enum { ONE_PLACE = 32 };
     const pc_train_options *s = &run->s;
     const bool by_batch = pc__module_buffer_count(run->fit.net) > 0 && !run->fit.trained;
     const int64_t pictures = pc_loader_count(run->fit.train);
-    if (!by_batch || s->height > ONE_PLACE || s->width > ONE_PLACE || pictures % s->batch != (s->batch > 1))
+    if (!by_batch || s->height > ONE_PLACE || s->width > ONE_PLACE || pc__run_least_part(run) > 1)
         return PC_OK;
+    if (run->fit.group)
+        return pc__fail(PC_ERR_SHAPE,
+                        "of a batch of %lld pictures by %d a rank has one picture, which the norms of %s cannot go by "
+                        "at %d x %d pixels: choose another --batch, fewer --devices, or a --size above %d",
+                        (long long)pictures, s->batch, s->arch, s->height, s->width, ONE_PLACE);
     return pc__fail(
         PC_ERR_SHAPE,
         "the last batch of %lld pictures by %d is one picture, which the norms of %s cannot go by at %d x %d "

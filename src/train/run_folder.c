@@ -57,6 +57,8 @@ static pc_status remove_temporaries(const pc__run *run)
 pc_status pc__run_open_folder(pc__run *run)
 {
     PC__TRY(name_files(run));
+    if (!pc__fit_speaks(&run->fit))
+        return PC_OK;
     PC__TRY(pc__folder_make(run->s.out));
     PC__TRY(lock(run));
     return remove_temporaries(run);
@@ -105,10 +107,9 @@ static bool is_finished(const pc__run *run)
     return pc__checkpoint_look(run->checkpoint, &finished) ? finished : access(run->model, F_OK) == 0;
 }
 
-pc_status pc__run_find_start(pc__run *run)
+static pc_status find_start(pc__run *run)
 {
     bool there = access(run->checkpoint, F_OK) == 0;
-    PC__TRY(pc__run_settings_text(run));
     if (there && run->s.resume)
         return go_on(run);
     if (there && !is_finished(run))
@@ -116,6 +117,13 @@ pc_status pc__run_find_start(pc__run *run)
                         "%s holds an unfinished run; go on with it by --resume, or choose another --out or delete it",
                         run->s.out);
     return begin(run);
+}
+
+pc_status pc__run_find_start(pc__run *run)
+{
+    PC__TRY(pc__run_settings_text(run));
+    PC__TRY(pc__fit_speaks(&run->fit) ? find_start(run) : PC_OK);
+    return pc__run_agree_start(run);
 }
 
 void pc__run_close_folder(pc__run *run)

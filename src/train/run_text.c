@@ -75,6 +75,9 @@ char *pc__run_describe(const pc__run *run)
     pc__text_add(&text, "\nnetwork %s: %s parameters; %s %g, batch %d, %dx%d pixels%s, on %s", s->arch,
                  pc__thousands(pc_module_parameter_elements(run->fit.net)).s, s->optimizer, s->lr, s->batch, s->height,
                  s->width, s->channels == 1 ? " in grey" : "", pc_device_name(run->device, device));
+    if (run->fit.group)
+        pc__text_add(&text, " and %d other rank%s", pc_group_size(run->fit.group) - 1,
+                     pc_group_size(run->fit.group) == 2 ? "" : "s");
     if (run->fit.trained)
         pc__text_add(&text, ", all but %s frozen", run->head);
     if (strcmp(s->schedule, "constant") != 0)

@@ -1,0 +1,61 @@
+/* run_ranks.c: a run in several ranks: the first one writes, reads and tells. */
+#include "dist/group.h"
+#include "train/checkpoint.h"
+#include "train/need.h"
+#include "train/run.h"
+
+#include <paracord/dist.h>
+#include <paracord/memory.h>
+
+static int ranks_of(const pc__run *run)
+{
+    return run->fit.group ? pc_group_size(run->fit.group) : 1;
+}
+
+void pc__run_in_ranks(pc__run *run)
+{
+    const pc_train_callbacks *c = run->s.callbacks;
+    run->fit.group = run->s.group && pc_group_size(run->s.group) > 1 ? run->s.group : NULL;
+    if (pc__fit_speaks(&run->fit))
+        return;
+    run->s.report = NULL;
+    if (c)
+        run->only_stops = (pc_train_callbacks){.context = c->context, .stop = c->stop};
+    run->s.callbacks = &run->only_stops;
+}
+
+pc_status pc__run_agree_start(pc__run *run)
+{
+    bool resumed = run->resumed;
+    PC__TRY(pc__fit_ranks_first(&run->fit, &resumed, sizeof resumed));
+    if (resumed && !run->resumed)
+        PC__TRY(pc__checkpoint_load(run->checkpoint, &run->fit, run->settings));
+    run->resumed = resumed;
+    return PC_OK;
+}
+
+int pc__run_part(const pc__run *run)
+{
+    return (run->s.batch + ranks_of(run) - 1) / ranks_of(run);
+}
+
+int64_t pc__run_least_part(const pc__run *run)
+{
+    const int64_t pictures = pc_loader_count(run->fit.train), last = pictures % run->s.batch;
+    return PC__MAX(1, (last ? last : run->s.batch) / ranks_of(run));
+}
+
+int64_t pc__run_cache(const pc__run *run)
+{
+    const pc_group *group = run->fit.group;
+    const int64_t all = pc__need_cache(run), left = pc_memory_left();
+    const int here = !group ? 1 : group->place ? group->size : PC__MAX(1, pc_dist_local_size());
+    if (here == 1 || all < 0 || (all == 0 && left == INT64_MAX))
+        return all;
+    return PC__MAX(1, (all ? all : left / 2) / here);
+}
+
+bool pc__run_sets_threads(const pc__run *run)
+{
+    return run->s.threads && (!run->fit.group || !run->fit.group->place || pc__fit_speaks(&run->fit));
+}
