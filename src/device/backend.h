@@ -35,6 +35,11 @@ typedef struct pc__memory_info {
     int64_t total, free, largest; /* largest: the largest free piece */
 } pc__memory_info;
 
+/* Of what is given to a graph on its stream: what follows is run number `run` (from 1) of those that go on beside what
+ * comes behind them, in an order of their own, as soon as what is there by now is done; no longer; what follows waits for
+ * the runs up to that number. */
+typedef enum pc__aside { PC__ASIDE_BEGIN, PC__ASIDE_END, PC__ASIDE_MEET } pc__aside;
+
 typedef struct pc__waits pc__waits;
 
 typedef struct pc__backend {
@@ -114,13 +119,14 @@ typedef struct pc__backend {
 
     /* Building: begin and end bracket what goes into graph->implementation, which begin sets and a failed begin leaves
      * NULL; join makes `other` part of it; wait orders what follows on `stream` behind what is there of `other`, where the
-     * order of the calls does not. update puts the work of `newer`, which has the same kernels and shapes, into `graph`, or
-     * says what differs. prepare comes before begin, for each call that submit will get: what cannot be made between
-     * begin and end. */
+     * order of the calls does not; aside is for graph->stream, and end meets what is not met by then. update puts the work
+     * of `newer`, which has the same kernels and shapes, into `graph`, or says what differs. prepare comes before begin, for
+     * each call that submit will get: what cannot be made between begin and end. */
     pc_status (*graph_prepare)(pc_stream *stream, const struct pc_call *call); /* (optional) */
     pc_status (*graph_begin)(pc_graph *graph, pc_stream *stream);
-    pc_status (*graph_join)(pc_graph *graph, pc_stream *other);                    /* (optional) */
-    pc_status (*graph_wait)(pc_graph *graph, pc_stream *stream, pc_stream *other); /* (optional) */
+    pc_status (*graph_join)(pc_graph *graph, pc_stream *other);                            /* (optional) */
+    pc_status (*graph_wait)(pc_graph *graph, pc_stream *stream, pc_stream *other);         /* (optional) */
+    pc_status (*graph_aside)(pc_graph *graph, pc_stream *stream, pc__aside what, int run); /* (optional) */
     pc_status (*graph_end)(pc_graph *graph, pc_stream *stream);
     pc_status (*graph_update)(pc_graph *graph, pc_graph *newer);
     void (*graph_close)(pc_graph *graph);

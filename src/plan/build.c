@@ -29,6 +29,8 @@ static void rewrite(pc_graph *graph)
         pc__pass_pitches(plan, backend);
     if (pc__plan_allows(PC__PASS_BRANCHES))
         pc__pass_branches(graph);
+    if (pc__plan_allows(PC__PASS_ASIDE))
+        pc__pass_aside(graph);
 }
 
 pc__settings pc__settings_set(pc__settings wanted)
@@ -89,23 +91,49 @@ static pc_status name(const pc__plan_node *node, pc_status status)
     return status;
 }
 
+static pc_status tell_aside(pc_graph *graph, pc__aside what, int run)
+{
+    pthread_mutex_lock(&graph->stream->lock);
+    const pc_status status = graph->backend->graph_aside(graph, graph->stream, what, run);
+    pthread_mutex_unlock(&graph->stream->lock);
+    return status;
+}
+
+/* From one run, or none, to another. */
+static pc_status turn_aside(pc_graph *graph, int *run, int to)
+{
+    const int from = *run;
+    *run = to;
+    if (from && from != to)
+        PC__TRY(tell_aside(graph, PC__ASIDE_END, from));
+    return to && from != to ? tell_aside(graph, PC__ASIDE_BEGIN, to) : PC_OK;
+}
+
+static pc_status build_node(pc_graph *graph, pc__plan_node *node)
+{
+    pthread_mutex_lock(&node->stream->lock);
+    const pc_status status = give_to_backend(graph, node);
+    if (node->kind == PC__NODE_CALL && graph->backend->note)
+        node->note = graph->backend->note(node->stream);
+    pthread_mutex_unlock(&node->stream->lock);
+    return status == PC_OK ? PC_OK : name(node, status);
+}
+
 static pc_status build_nodes(pc_graph *graph, pc__plan *plan)
 {
+    int run = 0;
     for (int i = 0; i < plan->count; i++) {
         pc__plan_node *node = &plan->node[i];
         if (node->gone)
             continue;
         plan->at = node;
-        pthread_mutex_lock(&node->stream->lock);
-        const pc_status status = give_to_backend(graph, node);
-        if (node->kind == PC__NODE_CALL && graph->backend->note)
-            node->note = graph->backend->note(node->stream);
-        pthread_mutex_unlock(&node->stream->lock);
-        if (status != PC_OK)
-            return name(node, status);
+        PC__TRY(turn_aside(graph, &run, node->aside));
+        if (node->meets)
+            PC__TRY(tell_aside(graph, PC__ASIDE_MEET, node->meets));
+        PC__TRY(build_node(graph, node));
         note_writes(plan, node);
     }
-    return PC_OK;
+    return turn_aside(graph, &run, 0);
 }
 
 static pc_status prepare(pc_graph *graph)

@@ -8,6 +8,7 @@
 
 #include "device/cache.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 enum { ALIGNMENT = 256, SHARED_MOST = 16384 /* temporaries; for more, looking for places takes too long */ };
@@ -22,13 +23,34 @@ static void see_use(pc__plan_storage *s, const pc_stream *stream, int position, 
     s->writes += write;
 }
 
-/* Positions count the nodes of one stream; there are few streams. */
+/* Positions count the nodes of one stream, the recording's own behind those that joined; there are few streams. */
 static int position_on(const pc_stream *stream, pc_graph *graph, int *positions)
 {
     int k = 0;
     while (k < graph->other_count && graph->others[k] != stream)
         k++;
     return positions[k]++;
+}
+
+static void see_node(pc__plan *plan, const pc__plan_node *node, int position)
+{
+    for (int k = 0; k < pc__node_uses(node); k++) {
+        pc__plan_storage *s = &plan->storage[node->number[k]];
+        see_use(s, node->stream, position, pc__node_writes(node, k));
+        s->aside = PC__MAX(s->aside, node->aside);
+    }
+}
+
+/* Runs beside the recording's own stream, up to this one, are done at that place of it: until then they used what they use. */
+static void see_met(pc__plan *plan, int run, int position)
+{
+    for (int i = 0; i < plan->storages; i++) {
+        pc__plan_storage *s = &plan->storage[i];
+        if (s->aside && s->aside <= run) {
+            s->last = position;
+            s->aside = 0;
+        }
+    }
 }
 
 static pc_status see_uses(pc_graph *graph, pc__plan *plan)
@@ -44,10 +66,11 @@ static pc_status see_uses(pc_graph *graph, pc__plan *plan)
         const pc__plan_node *node = &plan->node[i];
         if (node->gone)
             continue;
-        const int position = position_on(node->stream, graph, positions);
-        for (int k = 0; k < pc__node_uses(node); k++)
-            see_use(&plan->storage[node->number[k]], node->stream, position, pc__node_writes(node, k));
+        if (node->meets)
+            see_met(plan, node->meets, positions[graph->other_count]);
+        see_node(plan, node, position_on(node->stream, graph, positions));
     }
+    see_met(plan, INT_MAX, plan->count);
     pc__free(positions);
     return PC_OK;
 }

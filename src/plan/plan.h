@@ -1,5 +1,5 @@
-/* plan.h: the inside of plans: a list of nodes, in the order of the program. Passes take nodes out and change them; one
- * alone, the last, changes their order (branches.c). */
+/* plan.h: the inside of plans: a list of nodes, in the order of the program. Passes take nodes out and change them; the
+ * last ones change their order (branches.c, aside.c). */
 #ifndef PC__PLAN_H
 #define PC__PLAN_H
 
@@ -22,6 +22,7 @@ typedef enum pc__pass {
     PC__PASS_CASTS,
     PC__PASS_PITCHES,
     PC__PASS_BRANCHES,
+    PC__PASS_ASIDE,
     PC__PASS_SHARING, /* of memory by temporaries */
     PC__PASSES
 } pc__pass;
@@ -40,6 +41,8 @@ typedef struct pc__plan_node {
     pc__work work;
     pc__pass gone; /* the pass that took it out */
     bool early;    /* it is in front of what was recorded before it */
+    int aside;     /* the run of those beside the recording's own stream that it is part of, from 1; 0: none */
+    int meets;     /* the last run that is done in front of it; 0: it waits for none */
     pc_call *call; /* calls: a copy, with the storages themselves */
     pc__kernel kernel;
     unsigned again;        /* calls: the work done again that it is part of (ops/again.h); 0: none */
@@ -71,6 +74,7 @@ typedef struct pc__plan_storage {
     int writes;              /* nodes that write it */
     const pc_stream *on;     /* the one stream that uses it; NULL: several do */
     int first, last;         /* uses, counted in nodes of that stream */
+    int aside;               /* while those are counted: the last run beside that uses it, and is not met; 0: none */
     const pc_stream *writer; /* while it is built: the last write, which has this ticket; NULL: there was none */
     uint64_t wrote;
 } pc__plan_storage;
@@ -162,6 +166,9 @@ void pc__pass_pitches(pc__plan *plan, const pc__backend *backend);
 
 /* Branches are begun as early as they can be, where the device has room for them. */
 void pc__pass_branches(const pc_graph *graph);
+
+/* Small work of the recording's own stream that only its end needs runs beside it. */
+void pc__pass_aside(const pc_graph *graph);
 
 /* --- shadow.c --- */
 

@@ -65,6 +65,10 @@ static void add_node(pc__text *text, const pc__plan *plan, int i)
         pc__text_add(text, "; %s", node->note);
     if (node->early)
         pc__text_add(text, "; begun early");
+    if (node->aside)
+        pc__text_add(text, "; aside, run %d", node->aside);
+    if (node->meets)
+        pc__text_add(text, "; behind run %d", node->meets);
     pc__text_add(text, "  (%s)\n", pc__site_text(node->work.site, site));
 }
 

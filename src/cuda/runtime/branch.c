@@ -23,17 +23,28 @@ static pc_status start(pc__cuda_graph *g, pc__cuda_branch *b, const pc_stream *s
     return pc__cuda_check(cudaStreamBeginCapture(b->capture, cudaStreamCaptureModeRelaxed), "a recording");
 }
 
-pc_status pc__cuda_branch_open(pc__cuda_graph *g, pc_stream *stream)
+pc_status pc__cuda_branch_make(pc__cuda_graph *g, const pc_stream *stream, pc__cuda_branch **made)
 {
     PC__TRY(pc__grow((void **)&g->branch, &g->branch_room, g->branches, sizeof(pc__cuda_branch *)));
-    pc__cuda_branch *b = pc__calloc(1, sizeof *b);
+    pc__cuda_branch *b = *made = pc__calloc(1, sizeof *b);
     if (!b)
         return PC_ERR_MEMORY;
     g->branch[g->branches++] = b;
-    PC__TRY(start(g, b, stream));
+    return start(g, b, stream);
+}
+
+void pc__cuda_branch_enter(pc_stream *stream, pc__cuda_branch *b)
+{
     face_of(stream)->branch = b;
     face_of(stream)->stream = b->capture;
     face_of(stream)->counters = b->counters;
+}
+
+pc_status pc__cuda_branch_open(pc__cuda_graph *g, pc_stream *stream)
+{
+    pc__cuda_branch *b;
+    PC__TRY(pc__cuda_branch_make(g, stream, &b));
+    pc__cuda_branch_enter(stream, b);
     return PC_OK;
 }
 
@@ -58,6 +69,7 @@ void pc__cuda_branches_end(pc__cuda_graph *g)
     if (g->fork)
         (void)cudaEventDestroy(g->fork);
     g->fork = NULL;
+    pc__cuda_asides_end(g);
     for (int i = 0; i < g->branches; i++) {
         if (g->branch[i]->capture)
             (void)cudaStreamDestroy(g->branch[i]->capture);

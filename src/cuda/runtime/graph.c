@@ -78,13 +78,15 @@ static cudaError_t leave(pc_stream *stream, bool lost)
 pc_status pc__cuda_graph_end(pc_graph *graph, pc_stream *stream)
 {
     pc__cuda_graph *g = graph->implementation;
-    const pc_status entered = pc__cuda_enter(g->index);
+    const pc_status entered = pc__cuda_enter(g->index),
+                    met = entered == PC_OK ? pc__cuda_asides_meet(g, stream) : PC_OK;
     cudaError_t held = leave(stream, entered != PC_OK);
     for (int i = 0; i < graph->other_count; i++) {
         const cudaError_t other = leave(graph->others[i], entered != PC_OK);
         held = held == cudaSuccess ? other : held;
     }
     PC__TRY(entered);
+    PC__TRY(met);
     PC__TRY(pc__cuda_check(held, "pc_graph_end"));
     PC__TRY(pc__cuda_check(cudaStreamEndCapture(g->branch[0]->capture, &g->graph), "pc_graph_end"));
     pc__cuda_branches_end(g);

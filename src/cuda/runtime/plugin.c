@@ -44,6 +44,7 @@ static const pc__backend backend = {
     .graph_begin = pc__cuda_graph_begin,
     .graph_join = pc__cuda_graph_join,
     .graph_wait = pc__cuda_branch_wait,
+    .graph_aside = pc__cuda_graph_aside,
     .graph_end = pc__cuda_graph_end,
     .graph_update = pc__cuda_graph_update,
     .graph_close = pc__cuda_graph_close,

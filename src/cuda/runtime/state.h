@@ -191,7 +191,9 @@ typedef struct pc__cuda_branch {
     unsigned *counters;
     pc__cuda_block newest[PC__WORKSPACES]; /* of the graph's workspaces: its largest of each level */
     pc__cuda_head head;
-    cudaError_t refused; /* what went wrong when it was let go: work of calls that have succeeded is missing */
+    cudaError_t refused;        /* what went wrong when it was let go: work of calls that have succeeded is missing */
+    uint64_t started, complete; /* while its stream's face is another branch's: what it says here, */
+    bool met;                   /* and this, too */
 } pc__cuda_branch;
 
 typedef struct pc__cuda_graph {
@@ -199,6 +201,10 @@ typedef struct pc__cuda_graph {
     int index;
     pc__cuda_branch **branch; /* of the stream that it began on, then of those that joined, in that order */
     int branches, branch_room;
+    pc__cuda_branch *aside; /* one of them, of no stream (aside.c); NULL: nothing is beside */
+    cudaEvent_t *run;       /* behind each run of it */
+    int runs, run_room;
+    int met;          /* the last run that the first branch has waited for */
     cudaEvent_t fork; /* carries each wait of one branch for another */
     cudaGraph_t graph;
     cudaGraphExec_t exec;
@@ -229,8 +235,15 @@ void pc__cuda_graph_drop(pc__cuda_graph *g);
  * wait for one that is. */
 pc_status pc__cuda_branch_open(pc__cuda_graph *g, pc_stream *stream);
 void pc__cuda_branch_leave(pc_stream *stream); /* what the stream is given goes to its own queue again */
-void pc__cuda_branches_end(pc__cuda_graph *g); /* nothing is captured any more */
+pc_status pc__cuda_branch_make(pc__cuda_graph *g, const pc_stream *stream, pc__cuda_branch **made);
+void pc__cuda_branch_enter(pc_stream *stream, pc__cuda_branch *b); /* what the stream is given goes there */
+void pc__cuda_branches_end(pc__cuda_graph *g);                     /* nothing is captured any more */
 void pc__cuda_branches_free(pc__cuda_graph *g);
+
+/* aside.c: backend.h's graph_aside; and all runs are waited for, before the stream leaves. */
+pc_status pc__cuda_graph_aside(pc_graph *graph, pc_stream *stream, pc__aside what, int run);
+pc_status pc__cuda_asides_meet(pc__cuda_graph *g, pc_stream *stream);
+void pc__cuda_asides_end(pc__cuda_graph *g);
 
 /* What is recorded on `stream` from now on comes after what is recorded on `other` by now. */
 pc_status pc__cuda_branch_wait(pc_graph *graph, pc_stream *stream, pc_stream *other);
