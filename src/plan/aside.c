@@ -8,10 +8,10 @@
 #include <limits.h>
 
 enum {
-    BYTES_MOST = 256 << 20, /* of a node's operands, which larger ones would keep too long */
-    LEAST = 4,              /* products, fewer of which are not worth two branches */
-    MUCH = 128 << 20,       /* bytes of temporaries that all read: with more, runs are met as they come */
-    BEHIND = 2              /* so many may then still be under way */
+    BYTES_MOST = 1 << 30, /* of a node's operands, which larger ones would keep too long */
+    LEAST = 4,            /* products, fewer of which are not worth two branches */
+    MUCH = 128 << 20,     /* bytes of temporaries that all read: with more, runs are met as they come */
+    BEHIND = 2            /* so many may then still be under way */
 };
 
 typedef struct asides {
@@ -41,19 +41,27 @@ static bool is_light(const asides *s, const pc__plan_node *node)
     return bytes <= BYTES_MOST;
 }
 
-/* It writes what the recording made. */
+/* Work of which training steps have many that nothing waits for. */
 static bool is_of_kind(const asides *s, const pc__plan_node *node)
 {
     if (node->kind != PC__NODE_CALL || !is_main(s, node) || !is_light(s, node))
         return false;
-    const int op = node->call->op->index;
-    bool fits = op == PC__OP_matmul || op == PC__OP_sum || op == PC__OP_copy || op == PC__OP_saxpy;
-    for (int i = 0; i < pc__node_uses(node) && fits; i++)
-        if (pc__node_writes(node, i)) {
-            const pc__plan_place place = s->plan->storage[node->number[i]].place;
-            fits = place == PC__PLACE_TEMPORARY || place == PC__PLACE_KEPT;
-        }
-    return fits;
+    switch (node->call->op->index) {
+    case PC__OP_matmul:
+    case PC__OP_conv2d_backward:
+    case PC__OP_sum:
+    case PC__OP_copy:
+    case PC__OP_saxpy:
+    case PC__OP_running_step:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool is_product(const pc__plan_node *node)
+{
+    return node->call->op->index == PC__OP_matmul || node->call->op->index == PC__OP_conv2d_backward;
 }
 
 /* The first node behind this one that must come behind what it does. */
@@ -94,7 +102,7 @@ static int end_of_way(asides *s)
         const pc__plan_node *node = &s->plan->node[i];
         if (node->gone)
             continue;
-        const int at = is_of_kind(s, node) && node->call->op->index == PC__OP_matmul ? needed(s, node) : INT_MAX;
+        const int at = is_of_kind(s, node) && is_product(node) ? needed(s, node) : INT_MAX;
         if (at < INT_MAX && ++s->votes[at] >= LEAST && (best == INT_MAX || s->votes[at] > s->votes[best]))
             best = at;
         pass_by(s, i);
@@ -114,6 +122,7 @@ static void mark(asides *s, int end)
             pass_by(s, i);
     }
 }
+
 /* Consecutive ones are a run; how many bytes of temporaries all of them read. */
 static size_t number_runs(asides *s)
 {
@@ -177,6 +186,7 @@ void pc__pass_aside(const pc_graph *graph)
     const size_t storages = (size_t)s.plan->storages + 1;
     if (!graph->backend->graph_aside || s.plan->count == 0)
         return;
+    pc__plan_halve(s.plan);
     s.used = pc__alloc(storages * sizeof *s.used);
     s.written = pc__alloc(storages * sizeof *s.written);
     s.votes = pc__calloc((size_t)s.plan->count, sizeof *s.votes);

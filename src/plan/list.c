@@ -37,7 +37,7 @@ void pc__node_rename(const pc__plan *plan, pc__plan_node *node, int i, int numbe
         *(i ? &node->to.storage : &node->from.storage) = plan->storage[number].storage;
 }
 
-static void free_node(pc__plan_node *node)
+void pc__plan_node_drop(pc__plan_node *node)
 {
     pc__free(node->call);
     pc__free(node->number);
@@ -55,7 +55,7 @@ bool pc__node_become(pc__plan_node *node, const pc_call *call, const int *number
         return false;
     }
     memcpy(numbers, number, bytes);
-    free_node(node);
+    pc__plan_node_drop(node);
     node->call = made;
     node->number = numbers;
     node->kernel = kernel;
@@ -68,7 +68,7 @@ void pc__plan_free(pc__plan *plan)
     if (!plan)
         return;
     for (int i = 0; i < plan->count; i++)
-        free_node(&plan->node[i]);
+        pc__plan_node_drop(&plan->node[i]);
     for (int i = 0; i < plan->storages; i++)
         if (plan->storage[i].place == PC__PLACE_TEMPORARY)
             pc__storage_drop(plan->storage[i].storage);
@@ -113,7 +113,7 @@ static pc_status add(pc_stream *stream, pc__plan_node *node)
     node->stream = stream;
     pc_status status = append(pc__graph_of(stream), node);
     if (status != PC_OK) {
-        free_node(node);
+        pc__plan_node_drop(node);
         return status;
     }
     return take_place(stream, &node->work);

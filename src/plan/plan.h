@@ -109,6 +109,9 @@ bool pc__node_renews(const pc__plan_node *node, int i);
  */
 bool pc__node_become(pc__plan_node *node, const pc_call *call, const int *number, pc__kernel kernel);
 
+/* What the node has goes. */
+void pc__plan_node_drop(pc__plan_node *node);
+
 /* Operand i is this storage from now on. */
 void pc__node_rename(const pc__plan *plan, pc__plan_node *node, int i, int number);
 
@@ -169,6 +172,11 @@ void pc__pass_branches(const pc_graph *graph);
 
 /* Small work of the recording's own stream that only its end needs runs beside it. */
 void pc__pass_aside(const pc_graph *graph);
+
+/* --- halves.c --- */
+
+/* Gradients of convolutions that have two gradients become two calls where these share nothing. */
+void pc__plan_halve(pc__plan *plan);
 
 /* --- shadow.c --- */
 
