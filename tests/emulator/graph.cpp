@@ -132,6 +132,42 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *made, cudaGraph_t graph, unsig
     (*made)->reordered = last_ones_early(*graph);
     return cudaSuccess;
 }
+/* No library is there that fills memory, so nobody sees or changes nodes. */
+cudaError_t cudaGraphGetNodes(cudaGraph_t, cudaGraphNode_t *, size_t *count)
+{
+    *count = 0;
+    return cudaSuccess;
+}
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t, enum cudaGraphNodeType *)
+{
+    return cudaErrorNotSupported;
+}
+cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t, struct cudaMemsetParams *)
+{
+    return cudaErrorNotSupported;
+}
+cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t, cudaGraphNode_t *, cudaGraphEdgeData *, size_t *)
+{
+    return cudaErrorNotSupported;
+}
+cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t, cudaGraphNode_t *, cudaGraphEdgeData *, size_t *)
+{
+    return cudaErrorNotSupported;
+}
+cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *, cudaGraph_t, const cudaGraphNode_t *, size_t,
+                                   const struct cudaKernelNodeParams *)
+{
+    return cudaErrorNotSupported;
+}
+cudaError_t cudaGraphAddDependencies(cudaGraph_t, const cudaGraphNode_t *, const cudaGraphNode_t *,
+                                     const cudaGraphEdgeData *, size_t)
+{
+    return cudaErrorNotSupported;
+}
+cudaError_t cudaGraphDestroyNode(cudaGraphNode_t)
+{
+    return cudaErrorNotSupported;
+}
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t)
 {
     return cudaSuccess;

@@ -2,6 +2,7 @@
  * part (branch.c): what those are given meanwhile goes there.
  *
  * The capture is relaxed: the thread that records allocates memory on the way, which other modes refuse. */
+#include "cuda/runtime/fills.h"
 #include "cuda/runtime/state.h"
 #include "tensor/freeze.h"
 
@@ -90,6 +91,7 @@ pc_status pc__cuda_graph_end(pc_graph *graph, pc_stream *stream)
     PC__TRY(pc__cuda_check(held, "pc_graph_end"));
     PC__TRY(pc__cuda_check(cudaStreamEndCapture(g->branch[0]->capture, &g->graph), "pc_graph_end"));
     pc__cuda_branches_end(g);
+    PC__TRY(pc__cuda_check(pc__cuda_fills_by_kernels(g->graph), "pc_graph_end"));
     PC__TRY(pc__cuda_check(cudaGraphInstantiate(&g->exec, g->graph, 0), "pc_graph_end"));
     return pc__cuda_check(cudaGraphUpload(g->exec, pc__cuda_state_of(stream)->own), "pc_graph_end");
 }
