@@ -8,7 +8,7 @@
 #include "cuda/shared/list.cuh"
 #include "cuda/shared/sums.cuh"
 
-#define THREADS 256
+#define THREADS 512
 
 namespace
 {
@@ -43,8 +43,8 @@ template <class T> __global__ void __launch_bounds__(THREADS) norm_kernel(const 
     pc::wait_for_earlier();
     if (g.count > 0) {
         const int part = pc::part_of(g.starts, g.count);
-        const int64_t from = (int64_t)(blockIdx.x - g.starts[part]) * PC__NORM_PIECE, left = g.n[part] - from;
-        squares = squares_of((const T *)g.data[part] + from, (int)(left < PC__NORM_PIECE ? left : PC__NORM_PIECE));
+        const int64_t from = (int64_t)(blockIdx.x - g.starts[part]) * g.piece, left = g.n[part] - from;
+        squares = squares_of((const T *)g.data[part] + from, (int)(left < g.piece ? left : g.piece));
     }
     squares = block_join<plus, THREADS>(squares, 0.0);
     if (threadIdx.x == 0)
@@ -52,6 +52,7 @@ template <class T> __global__ void __launch_bounds__(THREADS) norm_kernel(const 
     if (!g.counter || !pc::comes_last(g.counter, gridDim.x))
         return;
     double sum = 0;
+#pragma unroll 8
     for (int64_t i = threadIdx.x; i < g.first + gridDim.x; i += THREADS)
         sum += pc::ahead(&g.sums[i]);
     sum = block_join<plus, THREADS>(sum, 0.0); /* the barriers of comes_last lie in between */

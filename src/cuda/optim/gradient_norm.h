@@ -8,13 +8,18 @@
 extern "C" {
 #endif
 
-#define PC__NORM_MOST 190   /* gradients of a launch: what fits the 4 KB of a kernel's arguments */
-#define PC__NORM_PIECE 8192 /* elements of a block: few enough sums for the last block, and blocks for small networks */
+#define PC__NORM_MOST 190 /* gradients of a launch: what fits the 4 KB of a kernel's arguments */
+/* Elements of a block: few for blocks to fill a device with small networks, many where all blocks' sums take as long as
+ * their elements. */
+#define PC__NORM_FEW 8192
+#define PC__NORM_MANY 32768
+#define PC__NORM_SMALL (8 << 20) /* elements of all gradients: up to here a block has few */
 
 typedef struct pc__cuda_norm {
     int dtype, count, early;
     const void *data[PC__NORM_MOST];
     int64_t n[PC__NORM_MOST];
+    int piece;                      /* elements of a block */
     unsigned starts[PC__NORM_MOST]; /* the block where each one's begin */
     double *sums;                   /* of all blocks of all launches */
     int64_t first;                  /* blocks of the launches before */

@@ -222,10 +222,12 @@ template <class T, int W> __device__ __forceinline__ piece piece_of(const update
     return {q, from, count, whole, ready, ready_g, u.group[part]};
 }
 
-/* All that a block reads is on its way before the first is waited for: its parameter's elements cross the powers of a
+/* WHOLE: of packs alone, in a kernel of its own, for what single elements need is spilled in the other one.
+ *
+ * All that a block reads is on its way before the first is waited for: its parameter's elements cross the powers of a
  * counted step, and where they are ready the end of the kernel in front. atomicInc, which also puts the count back to
  * 0: the compiler adds up a warp's atomicAdd and so waits for it on the spot. */
-template <class Rule, class T, bool CLIPS>
+template <class Rule, class T, bool CLIPS, bool WHOLE>
 __global__ void __launch_bounds__(THREADS, sizeof(T) == sizeof(float) ? 6 : 1)
     step_kernel(const __grid_constant__ update<T> u)
 {
@@ -237,7 +239,7 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == sizeof(float) ? 6 : 1)
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
             const int i = k * THREADS + threadIdx.x;
-            if (b.whole && i < b.count / W)
+            if ((WHOLE || b.whole) && i < b.count / W)
                 packed.send(b.q, i, b.from / W + i, parameter, gradient);
         }
     };
@@ -271,20 +273,30 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == sizeof(float) ? 6 : 1)
 #pragma unroll
     for (int k = 0; k < EACH; k++) {
         const int i = k * THREADS + threadIdx.x;
-        if (!b.whole || i >= b.count / W)
+        if (!(WHOLE || b.whole) || i >= b.count / W)
             continue;
         packs<T, W> mine;
         mine.take(packed, b.q, i);
         mine.template update_by<Rule, CLIPS>(u, now, b.q, b.from / W + i);
     }
 #pragma unroll 1
-    for (int i = threadIdx.x; !b.whole && i < b.count; i += THREADS) {
+    for (int i = threadIdx.x; !WHOLE && !b.whole && i < b.count; i += THREADS) {
         packs<T, 1> one;
         one.load(b.q, b.from + i);
         one.template update_by<Rule, CLIPS>(u, now, b.q, b.from + i);
     }
     if (u.readers && threadIdx.x == 0 && readers == gridDim.x - 1) /* who read it last raises it */
         *u.counter = step;
+}
+
+bool is_whole(const pc__cuda_parameter &q, int pack)
+{
+    return ((uintptr_t)q.p | (uintptr_t)q.g | (uintptr_t)q.s1 | (uintptr_t)q.s2) % 16 == 0 && q.count % pack == 0;
+}
+
+template <class Rule, class T, bool CLIPS> auto kernel_for(bool whole)
+{
+    return whole ? step_kernel<Rule, T, CLIPS, true> : step_kernel<Rule, T, CLIPS, false>;
 }
 
 template <template <class> class Rule, class T> void launch(cudaStream_t queue, const pc__cuda_step *s)
@@ -309,15 +321,17 @@ template <template <class> class Rule, class T> void launch(cudaStream_t queue, 
         u.ready[i] = s->ready[i];
         u.ready_g[i] = s->ready_g[i];
     }
+    bool whole = true;
     for (int i = 0; i < s->count; i++) {
+        whole = whole && is_whole(s->of[i], 16 / sizeof(T));
         u.of[i] = s->of[i];
         u.group[i] = s->group[i];
         u.starts[i] = blocks;
         blocks += (unsigned)((s->of[i].count + PC__STEP_PIECE - 1) / PC__STEP_PIECE);
     }
     const bool clips = s->factor || a->clip_value > 0;
-    (void)pc::start(clips ? step_kernel<Rule<T>, T, true> : step_kernel<Rule<T>, T, false>, blocks ? blocks : 1,
-                    THREADS, queue, s->early, u);
+    (void)pc::start(clips ? kernel_for<Rule<T>, T, true>(whole) : kernel_for<Rule<T>, T, false>(whole),
+                    blocks ? blocks : 1, THREADS, queue, s->early, u);
 }
 
 template <template <class> class Rule> void by_dtype(cudaStream_t queue, const pc__cuda_step *step)

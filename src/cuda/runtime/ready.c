@@ -13,7 +13,11 @@
  * A graph's tickets count on, and are larger than all before. Of what its calls write the plan knows the last one in
  * front of the call at hand; what none has written by now was there when a launch began, which waits for all before it as
  * a whole. When it is built, both are forgotten (branch.c): its calls did not run, so those before it are the newest
- * again. Behind the work of two branches early starts are off, and the wait is over at once. */
+ * again. Behind the work of two branches early starts are off, and the wait is over at once.
+ *
+ * What a recording does aside has these two of its own. A run of it begins behind all of the stream's calls so far, which
+ * have no later tickets than the calls of the run; and what it writes the stream reads only behind a wait for it, where
+ * nothing is started early. */
 #include "cuda/runtime/state.h"
 
 bool pc__cuda_ready(const pc_stream *stream, const pc_tensor *t)
