@@ -2,6 +2,7 @@
 #include "dist/client.h"
 
 #if PC_HAVE_UV
+#include "base/site.h"
 #include "dist/client_parts.h"
 #include "dist/connect.h"
 
@@ -69,7 +70,8 @@ pc_status pc__client_open(const pc__world *world, const char *version, double se
     while (!problem && c->state == PC__CLIENT_CONNECTING)
         wait_until(c, pc__dist_now() + 1);
     const bool ready = c->state == PC__CLIENT_READY || c->state == PC__CLIENT_GONE;
-    const pc_error error = c->error;
+    pc_error error = c->error;
+    error.site = pc__site_here(); /* the program's call, not the thread's beginning */
     if (problem)
         c->state = PC__CLIENT_NONE;
     pthread_mutex_unlock(&c->lock);
@@ -237,9 +239,9 @@ pc_status pc__client_open(const pc__world *world, const char *version, double se
     return pc__fail(PC_ERR_UNSUPPORTED, "pc_dist_init: " MISSING);
 }
 
-pc_status pc__service_start(const pc__world *world, const char *version, double beat_limit)
+pc_status pc__service_start(const pc__world *world, const char *version, double beat_limit, double seconds)
 {
-    (void)world, (void)version, (void)beat_limit;
+    (void)world, (void)version, (void)beat_limit, (void)seconds;
     return pc__fail(PC_ERR_UNSUPPORTED, "pc_dist_init: " MISSING);
 }
 

@@ -32,9 +32,9 @@ pc_status pc__call_perform(pc__call *call, const char *what, double seconds, pc_
 void pc__call_end(pc__call *call);
 #define PC__CALL_NOW (-1.0) /* waits for nobody */
 
-/* Rank 0's server where no launcher has one: a thread with a loop of its own. Stopping waits until the others have left or
- * are lost, if it is to be patient. */
-pc_status pc__service_start(const pc__world *world, const char *version, double beat_limit);
+/* Rank 0's server where no launcher has one: a thread with a loop of its own. Stopping waits, if it is to be patient, until the
+ * others have left or are lost; for those that have not come yet up to `seconds`. */
+pc_status pc__service_start(const pc__world *world, const char *version, double beat_limit, double seconds);
 void pc__service_stop(bool patient);
 
 #endif

@@ -33,7 +33,7 @@ static pc_status join_others(const pc__world *world, double seconds)
     static bool registered;
     PC__TRY(pc__beat_limit(getenv, &limit));
     if (world->serves)
-        PC__TRY(pc__service_start(world, PC_VERSION, limit));
+        PC__TRY(pc__service_start(world, PC_VERSION, limit, seconds));
     const pc_status status = pc__client_open(world, PC_VERSION, seconds);
     if (status != PC_OK)
         pc__service_stop(false);

@@ -33,6 +33,9 @@ PC__SHARED pc_status pc__server_restart(pc__server *server, int size, int genera
 /* How many ranks have come and neither left nor are lost. */
 int pc__server_present(const pc__server *server);
 
+/* How many have not come yet; 0 when one is lost, since they may never do so then. */
+int pc__server_missing(const pc__server *server);
+
 /* Whether rank has come in this start, and its last beat. */
 PC__SHARED bool pc__server_beat(const pc__server *server, int rank, pc__beat *beat);
 

@@ -133,6 +133,14 @@ int pc__server_present(const pc__server *server)
     return n;
 }
 
+int pc__server_missing(const pc__server *server)
+{
+    int n = 0;
+    for (int i = 0; i < server->options.size && server->first_lost < 0; i++)
+        n += !server->ranks[i].came;
+    return n;
+}
+
 bool pc__server_beat(const pc__server *server, int rank, pc__beat *beat)
 {
     if (rank < 0 || rank >= server->options.size || !server->ranks[rank].came)

@@ -1,5 +1,6 @@
 /* service.c: rank 0's server of the store, where no launcher of ours has one. */
 #if PC_HAVE_UV
+#include "base/site.h"
 #include "dist/client.h"
 #include "dist/server.h"
 
@@ -20,6 +21,8 @@ static struct service {
     uv_async_t stop;
     uv_timer_t look;
     pc__server *server;
+    double seconds;      /* how long to wait for those that have not come */
+    uint64_t come_until; /* ms of the loop */
 } the = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static void end(void)
@@ -38,13 +41,15 @@ static void look(uv_timer_t *timer)
     pthread_mutex_lock(&the.lock);
     const bool patient = the.patient;
     pthread_mutex_unlock(&the.lock);
-    if (!patient || !pc__server_present(the.server))
+    const bool come = !pc__server_missing(the.server) || uv_now(&the.loop) > the.come_until;
+    if (!patient || (come && !pc__server_present(the.server)))
         end();
 }
 
 static void stop(uv_async_t *async)
 {
     (void)async;
+    the.come_until = uv_now(&the.loop) + (uint64_t)(1000 * the.seconds);
     uv_timer_start(&the.look, look, 0, LOOK_MS);
 }
 
@@ -76,8 +81,9 @@ static int start_thread(void)
     return problem;
 }
 
-pc_status pc__service_start(const pc__world *world, const char *version, double beat_limit)
+pc_status pc__service_start(const pc__world *world, const char *version, double beat_limit, double seconds)
 {
+    the.seconds = seconds;
     the.options = (pc__server_options){.host = world->one_host ? "127.0.0.1" : "::",
                                        .port = world->port,
                                        .token = world->token,
@@ -94,7 +100,8 @@ pc_status pc__service_start(const pc__world *world, const char *version, double 
     pthread_mutex_lock(&the.lock);
     while (!the.opened)
         pthread_cond_wait(&the.changed, &the.lock);
-    const pc_error error = the.error;
+    pc_error error = the.error;
+    error.site = pc__site_here(); /* the program's call, not the thread's beginning */
     pthread_mutex_unlock(&the.lock);
     the.runs = error.status == PC_OK;
     if (!the.runs)

@@ -193,6 +193,22 @@ static void joins_and_leaves_again(void **state)
     run_ranks(3, joins_again);
 }
 
+static int comes_late(int rank)
+{
+    if (rank)
+        usleep(300000);
+    RANK_OK(join_world(0));
+    RANK_OK(pc_dist_end());
+    return 0;
+}
+
+/* Rank 0 has nothing to do, and still serves those that come after it has ended. */
+static void the_server_waits_for_late_ranks(void **state)
+{
+    (void)state;
+    run_ranks(3, comes_late);
+}
+
 static void a_world_of_one_has_no_store(void **state)
 {
     (void)state;
@@ -216,9 +232,13 @@ static void a_world_of_one_has_no_store(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_share_values),           cmocka_unit_test(many_ranks_count),
-        cmocka_unit_test(waits_have_deadlines),         cmocka_unit_test(forgets_by_prefix_and_has_limits),
-        cmocka_unit_test(threads_share_the_connection), cmocka_unit_test(joins_and_leaves_again),
+        cmocka_unit_test(ranks_share_values),
+        cmocka_unit_test(many_ranks_count),
+        cmocka_unit_test(waits_have_deadlines),
+        cmocka_unit_test(forgets_by_prefix_and_has_limits),
+        cmocka_unit_test(threads_share_the_connection),
+        cmocka_unit_test(joins_and_leaves_again),
+        cmocka_unit_test(the_server_waits_for_late_ranks),
         cmocka_unit_test(a_world_of_one_has_no_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
