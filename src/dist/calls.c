@@ -6,6 +6,8 @@
 #include <paracord/dist.h>
 #include <time.h>
 
+enum { GIVEN_UP = 1 }; /* a beat's state: of the call entered last */
+
 #define FRESH 1.5 /* seconds in which every heart beats */
 #define LOOK_NS 20000000
 
@@ -63,6 +65,16 @@ void pc__calls_leave(const pc__comm *comm, uint64_t number)
     pc__beat_set(&b);
 }
 
+void pc__calls_give_up(const pc__comm *comm)
+{
+    pthread_mutex_lock(&lock);
+    if (beat.group == group_of(comm))
+        beat.state = GIVEN_UP;
+    const pc__beat b = beat;
+    pthread_mutex_unlock(&lock);
+    pc__beat_set(&b);
+}
+
 pc_status pc__calls_lost(const pc__comm *comm, const pc_call *call, uint64_t number)
 {
     char why[PC__WHY_MAX];
@@ -88,8 +100,11 @@ static bool is_elsewhere(const pc__beat_record *r, const pc__beat *mine, bool pa
              b->dtype == mine->dtype)
         return false;
     else
-        snprintf(words, n, "%s %s, number %llu, of %llu bytes", b->finished < b->entered ? "in" : "last in", b->name,
-                 (unsigned long long)b->entered, (unsigned long long)b->bytes);
+        snprintf(words, n, "%s %s, number %llu, of %llu bytes",
+                 b->state == GIVEN_UP       ? "has given up"
+                 : b->finished < b->entered ? "in"
+                                            : "last in",
+                 b->name, (unsigned long long)b->entered, (unsigned long long)b->bytes);
     return true;
 }
 
@@ -111,7 +126,26 @@ static void name_missing(const pc__comm *comm, const pc_call *call, uint64_t num
         at += (size_t)snprintf(text + at, n - at, "%srank %d (%s%s)", at ? ", " : "", r, world, words);
     }
     if (!text[0])
-        snprintf(text, n, "all ranks, which are in it as well: the network between them does not work");
+        snprintf(text, n, "all ranks, which are in it as well, or were: the network between them does not work");
+}
+
+pc_status pc__calls_look(const pc__comm *comm, const pc_call *call, uint64_t number)
+{
+    int count = 0;
+    const pc__beat mine = beat_of(comm, call, number);
+    pc__beat_record *records = pc__calloc((size_t)pc_dist_size(), sizeof *records);
+    pc_status status = records ? pc__beats_get(records, pc_dist_size(), &count) : PC_ERR_MEMORY;
+    for (int r = 0; r < comm->size && status == PC_OK; r++) {
+        const pc__beat_record *record = &records[comm->members[r]];
+        const bool gave_up =
+            record->beat.state == GIVEN_UP && record->beat.group == mine.group && record->beat.entered <= number;
+        if (r != comm->rank && (gave_up || record->left))
+            status = pc__fail(PC_ERR_STATE, "%s, number %llu of rank %d of %s: rank %d %s; its own error says why",
+                              call->op->name, (unsigned long long)number, comm->rank, comm->group, r,
+                              gave_up ? "has given up its calls" : "has left the world");
+    }
+    pc__free(records);
+    return status;
 }
 
 /* Whether this says what the rank did when the deadline came; those that are gone say nothing any more. */

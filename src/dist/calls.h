@@ -10,6 +10,12 @@
 void pc__calls_enter(const pc__comm *comm, const pc_call *call, uint64_t number);
 void pc__calls_leave(const pc__comm *comm, uint64_t number);
 
+/* The call has failed here: others need not wait for this rank. */
+void pc__calls_give_up(const pc__comm *comm);
+
+/* For those who wait, about every second: PC_ERR_STATE where a rank has given up this call, or has left the world. */
+pc_status pc__calls_look(const pc__comm *comm, const pc_call *call, uint64_t number);
+
 /* comm->seconds are over: PC_ERR_TIMEOUT, with the ranks that have not come and what they are in, by what their hearts have
  * told since. That takes about a second. PC_ERR_LOST where one is lost meanwhile. */
 pc_status pc__calls_late(const pc__comm *comm, const pc_call *call, uint64_t number);

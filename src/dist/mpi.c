@@ -34,6 +34,8 @@ static const pc__mpi_host host = {
     .lost = pc__dist_lost,
     .enter = pc__calls_enter,
     .leave = pc__calls_leave,
+    .give_up = pc__calls_give_up,
+    .look = pc__calls_look,
     .late = pc__calls_late,
 };
 

@@ -26,6 +26,8 @@ typedef struct pc__mpi_host {
     bool (*lost)(int *rank, char why[PC__WHY_MAX]);
     void (*enter)(const pc__comm *comm, const pc_call *call, uint64_t number);
     void (*leave)(const pc__comm *comm, uint64_t number);
+    void (*give_up)(const pc__comm *comm);
+    pc_status (*look)(const pc__comm *comm, const pc_call *call, uint64_t number);
     pc_status (*late)(const pc__comm *comm, const pc_call *call, uint64_t number);
 } pc__mpi_host;
 

@@ -139,7 +139,9 @@ pc_status pc__mpi_run(pc__comm *comm, pc_stream *stream, const pc_call *call)
     const pc_status status = move(&c);
     if (status == PC_OK)
         pc__mpi_host_api->leave(comm, c.number);
-    else
+    else {
         comm->engine->abort(comm, pc__mpi_host_api->error_last()->message);
+        pc__mpi_host_api->give_up(comm);
+    }
     return status;
 }

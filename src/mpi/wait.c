@@ -7,6 +7,7 @@
 #define POLLS 2000          /* without looking at the clock: a call between ranks of one machine is done by then */
 #define YIELDS 8            /* polls between which others may have the core: the rank that is waited for may need it */
 #define BUSY 2e-3           /* seconds in which it only yields */
+#define LOOK 1.0            /* seconds between looks at what other ranks say of themselves */
 #define LONGEST_REST 500000 /* ns */
 
 static atomic_int given_up; /* 2: `given_up_why` says it */
@@ -83,6 +84,7 @@ pc_status pc__mpi_wait(const pc__mpi_call *c, int started, MPI_Request *request,
     int done = 0, n = 0;
     PC__TRY(pc__mpi_check(started, c->call->op->name));
     const double start = now();
+    double next_look = LOOK;
     for (int turn = 0; !done; turn += turn < POLLS) {
         const int result = MPI_Test(request, &done, &state);
         if (result != MPI_SUCCESS)
@@ -96,6 +98,10 @@ pc_status pc__mpi_wait(const pc__mpi_call *c, int started, MPI_Request *request,
         }
         const double waited = now() - start;
         pc_status status = pc__mpi_can(c);
+        if (status == PC_OK && waited > next_look) {
+            next_look = waited + LOOK;
+            status = pc__mpi_host_api->look(c->comm, c->call, c->number);
+        }
         if (status == PC_OK && c->comm->seconds > 0 && waited > c->comm->seconds)
             status = pc__mpi_host_api->late(c->comm, c->call, c->number);
         if (status != PC_OK)

@@ -186,6 +186,47 @@ static void sends_and_receives(void **state)
     for_each(around, (int[]){2, 4}, 2, false);
 }
 
+/* --- booleans, and what is rounded --- */
+
+/* Any and all. */
+static void booleans(rank_work *r)
+{
+    PC_SCOPE {
+        pc_tensor *index = pc_arange(0, 20, 1, PC_I32, r->device),
+                  *own = pc_full(PC_SHAPE(20), r->rank, PC_I32, r->device);
+        pc_tensor *all = pc_ge(index, own), *any = pc_eq(index, own);
+        RANK_OK(pc_group_all_reduce(r->group, all, PC_GROUP_MIN));
+        RANK_OK(pc_group_all_reduce(r->group, any, PC_GROUP_MAX));
+        bool is_all[20], is_any[20];
+        RANK_OK(pc_read(all, is_all, sizeof is_all));
+        RANK_OK(pc_read(any, is_any, sizeof is_any));
+        for (int i = 0; i < 20; i++)
+            RANK_TRUE(is_all[i] == (i >= r->size - 1) && is_any[i] == (i < r->size));
+    }
+}
+
+/* One and many small numbers, each of which is less than half of what one can tell: the sum is rounded once. */
+static void half_sums(rank_work *r)
+{
+    PC_SCOPE {
+        const double part = 1.0 / 4096, want = 1 + (r->size - 1) * part;
+        pc_tensor *t = pc_full(PC_SHAPE(9), r->rank ? part : 1, PC_F16, r->device);
+        RANK_OK(pc_group_all_reduce(r->group, t, PC_GROUP_SUM));
+        RANK_TRUE(pc_item(pc_min(t)) == (double)pc_f16_to_float(pc_f16_from_float((float)want)));
+    }
+}
+
+static void booleans_and_halves(void **state)
+{
+    (void)state;
+    const int most = ranks_most();
+    for (int n = 1; n <= most; n++) {
+        ranks_work(n, booleans, NULL);
+        if (test_device().type != PC_CUDA)
+            ranks_work(n, half_sums, NULL);
+    }
+}
+
 /* --- means, orders of memory, gaps --- */
 
 static double mean_of(int rank, int size, int64_t i)
@@ -456,13 +497,10 @@ static void more_than_goes_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reductions_of_every_dtype),
-        cmocka_unit_test(moves_of_every_dtype),
-        cmocka_unit_test(sends_and_receives),
-        cmocka_unit_test(means_and_strides),
-        cmocka_unit_test(order_and_recordings),
-        cmocka_unit_test(groups_are_split),
-        cmocka_unit_test(sums_are_in_the_order_of_ranks),
+        cmocka_unit_test(reductions_of_every_dtype), cmocka_unit_test(moves_of_every_dtype),
+        cmocka_unit_test(sends_and_receives),        cmocka_unit_test(means_and_strides),
+        cmocka_unit_test(booleans_and_halves),       cmocka_unit_test(order_and_recordings),
+        cmocka_unit_test(groups_are_split),          cmocka_unit_test(sums_are_in_the_order_of_ranks),
         cmocka_unit_test(more_than_goes_at_once),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
