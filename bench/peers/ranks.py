@@ -1,4 +1,4 @@
-"""PyTorch's DistributedDataParallel and NCCL beside bench.collective, bench.vision and bench.gpt: a process a GPU.
+"""PyTorch's DistributedDataParallel and NCCL beside paracord bench collective, bench.vision and bench.gpt: a process a GPU.
 
 Usage: python ranks.py RANKS [collective] [vision NETWORK BATCH SIZE CLASSES] [compile]
 Lines of JSON of rank 0.
