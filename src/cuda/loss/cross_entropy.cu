@@ -15,8 +15,7 @@
 namespace
 {
 
-/* Of 16-bit logits exponentials are brief: those of C take longer than the memory. */
-template <class T> using running = pc::running<T, sizeof(T) == 2>;
+template <class T> using running = pc::running<T, false>;
 
 /* The first wrong label of a stream is kept for the host. */
 __device__ inline void report(pc__cuda_fault *fault, long long row, long long label, long long classes)

@@ -1,17 +1,10 @@
 /* cross_entropy_backward.cu: the gradient of the loss of labels. */
 #include "cuda/loss/mean.cuh"
-#include "cuda/reduce/running.cuh"
 #include "cuda/shared/real.cuh"
 #include "cuda/shared/row.cuh"
 
 namespace
 {
-
-/* Its exponential, brief for 16-bit logits as in the loss. */
-template <class T> __device__ __forceinline__ pc::math<T> share_of(pc::math<T> logit)
-{
-    return pc::running<T, sizeof(T) == 2>::power(logit);
-}
 
 /* Packs of a row that a thread has under way at once, where rows are pitches of whole packs. */
 constexpr int ROW_PACKS = 4;
@@ -49,7 +42,7 @@ __global__ void __launch_bounds__(THREADS)
             return;
 #pragma unroll
         for (int k = 0; k < pack::size; k++) {
-            const M change = share_of<T>(M(a[u].at[k]) - most - norm) * scale - (own == column + k ? scale : M(0));
+            const M change = exp_of(M(a[u].at[k]) - most - norm) * scale - (own == column + k ? scale : M(0));
             a[u].at[k] = T(column + k < live ? change : M(0));
         }
         into[first + u * line] = a[u];
@@ -83,7 +76,7 @@ __global__ void __launch_bounds__(THREADS)
     int64_t label = to.labels[row];
 #pragma unroll
     for (int k = 0; k < N; k++) {
-        const M change = share_of<T>(M(a.at[k]) - most - norm) * scale - (label == column ? scale : M(0));
+        const M change = exp_of(M(a.at[k]) - most - norm) * scale - (label == column ? scale : M(0));
         a.at[k] = T(label == to.ignored ? M(0) : change);
         if (++column == classes && row + 1 < rows) {
             row++, column = 0;
