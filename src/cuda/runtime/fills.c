@@ -53,7 +53,9 @@ cudaError_t pc__cuda_fills_by_kernels(cudaGraph_t graph)
 {
     size_t count = 0;
     cudaError_t status = cudaGraphGetNodes(graph, NULL, &count);
-    cudaGraphNode_t *nodes = status == cudaSuccess ? pc__alloc((count + 1) * sizeof *nodes) : NULL;
+    if (status == cudaSuccess && count == 0) /* a list without room is an error */
+        return cudaSuccess;
+    cudaGraphNode_t *nodes = status == cudaSuccess ? pc__alloc(count * sizeof *nodes) : NULL;
     if (!nodes)
         return status == cudaSuccess ? cudaErrorMemoryAllocation : status;
     status = cudaGraphGetNodes(graph, nodes, &count);
