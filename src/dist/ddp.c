@@ -2,7 +2,6 @@
 #include "dist/agree.h"
 #include "dist/buckets.h"
 
-#include "device/graph.h"
 #include "nn/module.h"
 
 #include <paracord/autograd.h>
@@ -24,6 +23,12 @@ struct pc_ddp {
 static pc_ddp *ddp_of(pc__leaf_set *set)
 {
     return (pc_ddp *)set;
+}
+
+/* Steps that were recorded do what backward passes did then: they are recorded anew. */
+static void changed(const pc_ddp *d)
+{
+    d->module->version++;
 }
 
 static pc_status take(void *context, const char *name, pc__named *parameter)
@@ -115,6 +120,7 @@ static pc_status prepare(pc_ddp *d, pc_ddp_options options)
         d->buckets.watch[i].number = i;
         d->parameter[i]->watch = &d->buckets.watch[i];
     }
+    changed(d);
     return PC_OK;
 }
 
@@ -145,6 +151,8 @@ void pc_ddp_free(pc_ddp *ddp)
 {
     if (!ddp)
         return;
+    if (ddp->count)
+        changed(ddp);
     for (int i = 0; i < ddp->count; i++) {
         pc_tensor *t = ddp->parameter[i];
         if (t->watch && t->watch->set == &ddp->set)
@@ -159,6 +167,8 @@ void pc_ddp_free(pc_ddp *ddp)
 void pc_ddp_set_sync(pc_ddp *ddp, bool on)
 {
     PC__NEED_OR(, ddp);
+    if (ddp->sync != on)
+        changed(ddp);
     ddp->sync = on;
 }
 

@@ -221,6 +221,7 @@ static pc_status prepare(pc_zero *z, pc_zero_options options)
         z->buckets.watch[i].number = i;
         z->parameter[i]->watch = &z->buckets.watch[i];
     }
+    z->module->version++; /* steps that were recorded are recorded anew */
     return PC_OK;
 }
 
@@ -251,6 +252,7 @@ void pc_zero_free(pc_zero *zero)
 {
     if (!zero)
         return;
+    zero->module->version += zero->count > 0;
     for (int i = 0; i < zero->count; i++) {
         pc_tensor *t = zero->parameter[i];
         if (t->watch && t->watch->set == &zero->set)

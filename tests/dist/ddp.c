@@ -199,6 +199,66 @@ static void parts_of_the_optimiser(void **state)
     ranks_learn_what_one_learns((job){.network = "cnn", .zero = true, .recorded = true, .most = 4});
 }
 
+/* A recorded step follows pc_ddp_set_sync: without it ranks go apart, each by its own gradients. */
+static pc_status one_step(void *user)
+{
+    const learner *l = user;
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        status = pc_backward(pc_cross_entropy(pc_forward(l->net, l->x), l->labels));
+    }
+    return status == PC_OK ? pc_optimizer_step(l->optimizer) : status;
+}
+
+static void turned_off(rank_work *r)
+{
+    const job j = {.network = "mlp", .accumulate = 1};
+    learner l = {.job = &j, .net = network("mlp")};
+    pc_parameter list[1];
+    float before = 0, now, both[RANKS_MAX];
+    RANK_OK(pc_module_to(l.net, r->device, PC_F32));
+    l.ddp = pc_ddp(l.net, r->group);
+    l.optimizer = pc_sgd(l.net, .lr = 0.1);
+    l.x = pc_zeros(PC_SHAPE(SAMPLES / r->size, 1, SIDE, SIDE), PC_F32, r->device);
+    l.labels = pc_zeros(PC_SHAPE(SAMPLES / r->size), PC_I64, r->device);
+    pc_step *step = pc_step_new(one_step, &l, l.optimizer);
+    pc_tensor *all = pc_zeros(PC_SHAPE(r->size), PC_F32, r->device), *one = pc_zeros(PC_SHAPE(1), PC_F32, r->device);
+    for (int i = 0; i < 4; i++) { /* on, off, off, on */
+        pc_ddp_set_sync(l.ddp, i == 0 || i == 3);
+        RANK_OK(take(&l, i, r->rank, r->size));
+        RANK_OK(pc_step_run(step));
+        RANK_TRUE(pc_module_parameter_list(l.net, list, 1) >= 1);
+        PC_SCOPE {
+            PC_NO_GRAD {
+                RANK_OK(pc_copy(one, pc_reshape(pc_sum(list[0].tensor), PC_SHAPE(1))));
+            }
+        }
+        RANK_OK(pc_group_all_gather(r->group, all, one));
+        RANK_OK(pc_read(all, both, (size_t)r->size * sizeof *both));
+        RANK_OK(pc_read(one, &now, sizeof now));
+        RANK_TRUE(now != before);
+        RANK_TRUE((both[0] == both[r->size - 1]) == (i == 0 || r->size == 1));
+        before = now;
+    }
+    RANK_TRUE(!pc_step_why(step));
+    pc_step_free(step);
+    pc_tensor_free(all);
+    pc_tensor_free(one);
+    pc_tensor_free(l.x);
+    pc_tensor_free(l.labels);
+    pc_ddp_free(l.ddp);
+    pc_optimizer_free(l.optimizer);
+    pc_module_free(l.net);
+}
+
+static void recordings_follow_the_switch(void **state)
+{
+    (void)state;
+    const int most = ranks_most();
+    for (int n = 1; n <= most && n <= 3; n++)
+        ranks_work(n, turned_off, NULL);
+}
+
 static void clipped_steps(void **state)
 {
     (void)state;
@@ -208,8 +268,12 @@ static void clipped_steps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_steps),   cmocka_unit_test(recorded_steps),         cmocka_unit_test(accumulated_steps),
-        cmocka_unit_test(clipped_steps), cmocka_unit_test(parts_of_the_optimiser),
+        cmocka_unit_test(plain_steps),
+        cmocka_unit_test(recorded_steps),
+        cmocka_unit_test(accumulated_steps),
+        cmocka_unit_test(clipped_steps),
+        cmocka_unit_test(recordings_follow_the_switch),
+        cmocka_unit_test(parts_of_the_optimiser),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
 }
