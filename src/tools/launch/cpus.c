@@ -114,42 +114,48 @@ static int card_of(const machine *m, int rank, int ranks, const char *devices)
     return card < m->cards ? card : -1;
 }
 
+/* Where its card is; -1: nobody knows. */
 static int node_of(const machine *m, int rank, int ranks, const char *devices)
 {
     const int card = card_of(m, rank, ranks, devices);
-    if (card >= 0 && m->card_nodes[card] >= 0)
-        return m->card_nodes[card];
-    return m->nodes ? (int)((int64_t)rank * m->nodes / ranks) : 0;
+    return card >= 0 ? m->card_nodes[card] : -1;
 }
 
-/* The place-th of `of` parts of a node's cores. False: there are fewer than that. */
+/* The cores of a node, or of all (-1) node by node, in `cores`; how many there are. */
+static int list_cores(const machine *m, int node, int cores[CPUS_MOST])
+{
+    int n = 0;
+    for (int at = m->nodes ? 0 : -1; at < m->nodes; at++) /* -1: the system names no nodes */
+        for (int core = 0; core < CPUS_MOST; core++)
+            if (m->core_of_cpu[core] == core && m->node_of_core[core] == at && (node < 0 || node == at))
+                cores[n++] = core;
+    return n;
+}
+
+/* The place-th of `of` parts of these cores. False: there are fewer than that. */
 static bool take_part(const machine *m, int node, int place, int of, cpu_set_t *set)
 {
-    int cores = 0, at = 0;
-    for (int cpu = 0; cpu < CPUS_MOST; cpu++)
-        cores += m->core_of_cpu[cpu] == cpu && (m->node_of_core[cpu] == node || !m->nodes);
+    int cores[CPUS_MOST];
+    const int n = list_cores(m, node, cores);
     CPU_ZERO(set);
-    if (cores < of)
-        return false;
-    for (int core = 0; core < CPUS_MOST; core++) {
-        if (m->core_of_cpu[core] != core || (m->node_of_core[core] != node && m->nodes))
-            continue;
-        if (at >= place * cores / of && at < (place + 1) * cores / of)
-            for (int cpu = core; cpu < CPUS_MOST; cpu++)
-                if (m->core_of_cpu[cpu] == core)
-                    CPU_SET(cpu, set);
-        at++;
-    }
-    return true;
+    for (int i = place * n / of; i < (place + 1) * n / of; i++)
+        for (int cpu = cores[i]; cpu < CPUS_MOST; cpu++)
+            if (m->core_of_cpu[cpu] == cores[i])
+                CPU_SET(cpu, set);
+    return n >= of;
 }
 
+/* Ranks whose cards' places are all known share the cores of these; others all cores, in the order of nodes. */
 static bool divide(const machine *m, int ranks, const char *devices, char **cpus)
 {
+    bool known = true;
+    for (int rank = 0; rank < ranks; rank++)
+        known = known && node_of(m, rank, ranks, devices) >= 0;
     for (int rank = 0; rank < ranks; rank++) {
-        const int node = node_of(m, rank, ranks, devices);
+        const int node = known ? node_of(m, rank, ranks, devices) : -1;
         int place = 0, of = 0;
         for (int other = 0; other < ranks; other++)
-            if (node_of(m, other, ranks, devices) == node) {
+            if (!known || node_of(m, other, ranks, devices) == node) {
                 place += other < rank;
                 of++;
             }
@@ -163,6 +169,8 @@ static bool divide(const machine *m, int ranks, const char *devices, char **cpus
 char **pc__cpus_divide(const char *root, int ranks, const void *allowed, size_t bytes, const char *devices)
 {
     cpu_set_t set;
+    if (ranks == 1) /* nobody to share with */
+        return NULL;
     machine *m = pc__calloc(1, sizeof *m);
     char **cpus = pc__calloc((size_t)ranks + 1, sizeof *cpus);
     bool fine = m && cpus;
