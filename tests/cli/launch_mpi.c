@@ -33,7 +33,19 @@ static void mpi_has_one_world(void **state)
     assert_has("ended with exit status 7");
     assert_has("restart 1 of 1");
     assert_has("[1] 1 of 2, sum 1\n");
-    assert_status("mkdir t; TMPDIR=$PWD/t timeout 60 $P launch -n 2 -- ./p 9 2>&1; s=$?; rmdir t && exit $s", 7);
+    /* No shared memory is left: of ranks that were killed, and, by the next job, of a launcher that was. */
+    assert_status("timeout 60 $P launch -n 2 -- ./p 9 2>&1", 7);
+    assert_status(
+        "$P launch -n 1 -- sh -c 'echo $OMPI_MCA_btl_vader_backing_directory >segments; exec ./p'; test -s segments && "
+        "! test -e $(cat segments)",
+        0);
+    assert_status("$P launch -n 2 -- sh -c 'echo $OMPI_MCA_btl_vader_backing_directory >segments; ./p; echo done >ran; "
+                  "sleep 60' >/dev/null & "
+                  "for i in $(seq 1000); do test -e ran && break; sleep 0.01; done; kill -KILL $!; wait; ls -d "
+                  "$(dirname $(cat segments)) && "
+                  "$P launch -n 1 -- true; ! test -e $(dirname $(cat segments)) && rm segments ran",
+                  0);
+    assert_has("paracord-job-");
 }
 
 static int prepare(void **state)

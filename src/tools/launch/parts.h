@@ -136,6 +136,16 @@ bool pc__spawn(pc__launch *launch, pc__process *process, int local_rank, char **
 char **pc__variables(pc__launch *launch, int local_rank);
 void pc__variables_free(char **variables);
 
+/* folder.c: see there. False where no folder can be made. `fresh` makes an empty one of that name in it. */
+#define PC__FOLDER_MAX 96
+typedef struct pc__folder {
+    char path[PC__FOLDER_MAX];
+    int lock;
+} pc__folder;
+bool pc__folder_begin(pc__folder *folder);
+void pc__folder_fresh(const pc__folder *folder, const char *name, char path[PC__FOLDER_MAX]);
+void pc__folder_end(pc__folder *folder);
+
 /* pmix.c: ranks as processes of one MPI_COMM_WORLD, where libpmix is there. All do nothing where it is not. */
 void pc__pmix_begin(pc__launch *launch);
 bool pc__pmix_start(pc__launch *launch); /* a namespace for this start; ends the one before */

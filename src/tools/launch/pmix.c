@@ -5,7 +5,6 @@
 
 #if PC_HAVE_PMIX
 #include <dlfcn.h>
-#include <ftw.h>
 #include <pmix.h>
 #include <pmix_server.h>
 #include <pthread.h>
@@ -32,8 +31,10 @@ typedef struct pmix {
     FUNCTIONS(MEMBER)
 #undef MEMBER
     void *library;
-    char folder[64], space[PMIX_MAX_NSLEN + 1]; /* the namespace of this start */
-    char *peers, *nodes, *procs;                /* the last two are libpmix's */
+    pc__folder folder;
+    char server[PC__FOLDER_MAX], segments[PC__FOLDER_MAX]; /* folders in it */
+    char space[PMIX_MAX_NSLEN + 1];                        /* the namespace of this start */
+    char *peers, *nodes, *procs;                           /* the last two are libpmix's */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool done;
@@ -148,8 +149,8 @@ static size_t put_job(pmix *p, pc__launch *l, pmix_info_t *at)
     put_text(&at[i++], PMIX_PROC_MAP, p->procs);
     put_text(&at[i++], PMIX_LOCAL_PEERS, p->peers);
     put_text(&at[i++], PMIX_JOBID, p->space);
-    put_text(&at[i++], PMIX_NSDIR, p->folder);
-    put_text(&at[i++], PMIX_TMPDIR, p->folder);
+    put_text(&at[i++], PMIX_NSDIR, p->segments);
+    put_text(&at[i++], PMIX_TMPDIR, p->segments);
     return i;
 }
 
@@ -204,6 +205,7 @@ bool pc__pmix_start(pc__launch *launch)
         return false;
     pc__pmix_stop(launch);
     snprintf(p->space, sizeof p->space, "%s.%d", launch->start.run, launch->start.generation);
+    pc__folder_fresh(&p->folder, "segments", p->segments); /* ranks that were killed leave theirs behind */
     bool fine = describe(p, launch);
     for (int rank = 0; rank < launch->options.ranks && fine; rank++) {
         const pmix_proc_t process = process_of(p, rank);
@@ -238,6 +240,14 @@ void pc__pmix_variables(pc__launch *launch, int rank, void (*add)(void *context,
         add(context, "OMPI_MCA_schizo=^orte");
         add(context, "OMPI_MCA_ess=pmi");
     }
+    static const char *const where[] = {"OMPI_MCA_btl_vader_backing_directory",
+                                        "OMPI_MCA_btl_sm_backing_directory"}; /* 4, 5 */
+    char text[PC__FOLDER_MAX + 64];
+    for (int i = 0; i < PC__COUNT(where); i++)
+        if (!getenv(where[i])) {
+            snprintf(text, sizeof text, "%s=%s", where[i], p->segments);
+            add(context, text);
+        }
 }
 
 static bool open_library(pmix *p)
@@ -265,20 +275,18 @@ static bool list_peers(pmix *p, int ranks)
 static bool serve(pmix *p, pc__launch *l)
 {
     pmix_info_t infos[4];
-    const char *temporary = getenv("TMPDIR");
-    snprintf(p->folder, sizeof p->folder, "%.40s/paracord-pmix-XXXXXX",
-             temporary && strlen(temporary) < 40 ? temporary : "/tmp");
-    if (!mkdtemp(p->folder))
+    if (!pc__folder_begin(&p->folder))
         return false;
-    put_text(&infos[0], PMIX_SERVER_TMPDIR, p->folder);
-    put_text(&infos[1], PMIX_SYSTEM_TMPDIR, p->folder);
+    pc__folder_fresh(&p->folder, "server", p->server);
+    put_text(&infos[0], PMIX_SERVER_TMPDIR, p->server);
+    put_text(&infos[1], PMIX_SYSTEM_TMPDIR, p->server);
     put_text(&infos[2], PMIX_SERVER_NSPACE, l->start.run);
     put_rank(&infos[3], PMIX_SERVER_RANK, 0);
     const pmix_status_t status = p->PMIx_server_init(&module, infos, 4);
     if (status != PMIX_SUCCESS) {
         pc__launch_tell(l, "libpmix does not start (%s): each rank that calls MPI_Init will be alone",
                         p->PMIx_Error_string(status));
-        rmdir(p->folder);
+        pc__folder_end(&p->folder);
         return false;
     }
     return p->PMIx_generate_regex(l->host, &p->nodes) == PMIX_SUCCESS &&
@@ -302,13 +310,6 @@ void pc__pmix_begin(pc__launch *launch)
     pc__free(p);
 }
 
-static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *place)
-{
-    (void)about, (void)kind, (void)place;
-    (void)!remove(path);
-    return 0;
-}
-
 static void release(pmix *p, char *text)
 {
     pmix_value_t value = {.type = PMIX_STRING, .data.string = text};
@@ -325,7 +326,7 @@ void pc__pmix_end(pc__launch *launch)
     release(p, p->nodes);
     release(p, p->procs);
     p->PMIx_server_finalize();
-    nftw(p->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS); /* libpmix leaves some of it */
+    pc__folder_end(&p->folder);
     pc__free(p->peers);
     pthread_cond_destroy(&p->changed);
     pthread_mutex_destroy(&p->lock);
