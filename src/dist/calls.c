@@ -92,7 +92,7 @@ static bool is_elsewhere(const pc__beat_record *r, const pc__beat *mine, bool pa
         snprintf(words, n, r->left ? "it has left" : "not seen yet");
     else if (r->age > 2 * FRESH)
         snprintf(words, n, "no sign of life for %.0f s", r->age);
-    else if (!b->group)
+    else if (!b->entered)
         snprintf(words, n, "in no collective yet");
     else if (b->group != mine->group)
         snprintf(words, n, "last in %s of another group", b->name);
