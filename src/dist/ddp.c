@@ -94,12 +94,17 @@ static pc_status end(pc__leaf_set *set)
     return reduce_full(d);
 }
 
+static pc_status spread(void *context, const char *name, pc__named *parameter)
+{
+    (void)name;
+    return pc_group_broadcast(((pc_ddp *)context)->group, parameter->object, 0);
+}
+
+/* Parameters that are not trained, too. */
 static pc_status share(pc_ddp *d, bool parameters)
 {
-    pc_status status = PC_OK;
+    pc_status status = parameters ? pc__module_visit(d->module, spread, d) : PC_OK;
     const int buffers = pc__module_buffer_count(d->module);
-    for (int i = 0; i < d->count && parameters && status == PC_OK; i++)
-        status = pc_group_broadcast(d->group, d->parameter[i], 0);
     for (int i = 0; i < buffers && status == PC_OK; i++)
         status = pc_group_broadcast(d->group, pc__module_buffer_at(d->module, i), 0);
     return status;

@@ -32,7 +32,8 @@ typedef enum kind { TENSORS, PICTURES, PRICES, HOST } kind;
 
 typedef struct job {
     kind kind;
-    bool norm, adam;
+    bool norm, adam, frozen;
+    double mixup, dropout;
     int epochs, early_stop, batch;
     pc_mixed mixed;
     const char *checkpoint;
@@ -104,14 +105,17 @@ static pc_loader *samples(const job *j, pc_device device, bool training, const i
     return loader;
 }
 
-static pc_module *network(const job *j)
+/* Other weights in each rank: the first one's are what counts. */
+static pc_module *network(const job *j, int rank)
 {
-    pc_seed(3);
+    pc_seed(3 + (uint64_t)rank);
     if (j->kind == PICTURES)
         return pc_sequential(pc_conv2d(3, 4, 3, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2), pc_flatten(),
                              pc_linear(4 * 3 * 3, CLASSES));
     pc_module *first = pc_linear(WIDTH, 8, .activation = PC_ACTIVATION_RELU);
     pc_module *last = pc_linear(8, j->kind == PRICES ? 1 : CLASSES);
+    if (j->dropout > 0)
+        return pc_sequential(first, pc_dropout(j->dropout), last);
     return j->norm ? pc_sequential(first, pc_batch_norm1d(8), last) : pc_sequential(first, last);
 }
 
@@ -169,8 +173,10 @@ static pc_status train(const job *j, pc_group *group, int rank, pc_device device
     const int batch = j->other_batch_in && rank == j->other_batch_in ? BATCH + 1 : j->batch ? j->batch : BATCH;
     pc_loader *training = j->kind == PICTURES ? pictures(device, true) : samples(j, device, true, &failing, batch);
     pc_loader *test = j->kind == PICTURES ? pictures(device, false) : samples(j, device, false, &fine, 4);
-    pc_module *net = network(j);
+    pc_module *net = network(j, rank);
     pc_status status = training && test && net ? pc_module_to(net, device, PC_F32) : pc_error_last()->status;
+    if (status == PC_OK && j->frozen)
+        status = pc_module_freeze(net, "0.*");
     pc_optimizer *optimizer = j->adam ? pc_adam(net, .lr = 1e-3) : pc_sgd(net, .lr = 0.05, .momentum = 0.9);
     const pc_train_callbacks callbacks = {.context = w, .progress = progressed, .epoch = epoch_ended, .stop = stops};
     *w = (watcher){.job = j, .rank = rank};
@@ -182,9 +188,8 @@ static pc_status train(const job *j, pc_group *group, int rank, pc_device device
                                     .keep_best = j->keep_best,
                                     .early_stop = j->early_stop,
                                     .mixed = j->mixed,
+                                    .mixup = j->mixup,
                                     .group = group};
-    if (rank) /* rank 0's are what counts */
-        pc_seed(77);
     if (status == PC_OK)
         status = pc_fit(net, optimizer, training, options, last);
     const bool refused = status == PC_ERR_RANGE; /* then weights are those that the step began with */
@@ -250,6 +255,7 @@ static void labelled(void **state)
     (void)state;
     ranks_learn_what_one_learns((job){.kind = TENSORS});
     ranks_learn_what_one_learns((job){.kind = HOST, .adam = true});
+    ranks_learn_what_one_learns((job){.kind = TENSORS, .frozen = true});
 }
 
 static void priced(void **state)
@@ -368,6 +374,7 @@ static void alike(void **state)
 {
     (void)state;
     come_to_the_same_bits((job){.kind = TENSORS, .norm = true, .batch = NORMED, .epochs = EPOCHS});
+    come_to_the_same_bits((job){.kind = TENSORS, .mixup = 0.4, .dropout = 0.3, .epochs = EPOCHS});
     come_to_the_same_bits((job){.kind = TENSORS, .mixed = PC_MIXED_F16, .epochs = EPOCHS});
     come_to_the_same_bits(
         (job){.kind = PRICES, .mixed = PC_MIXED_BF16, .norm = true, .batch = NORMED, .epochs = 2, .keep_best = true});
