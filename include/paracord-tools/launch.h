@@ -43,7 +43,8 @@ typedef struct pc_launch_options {
  * the program has none of its own. Not for programs with other threads that fork. Errors: PC_ERR_ARGUMENT (options that do
  * not fit together; several nodes without PARACORD_TOKEN), PC_ERR_NOT_FOUND and PC_ERR_FILE (the command), PC_ERR_BACKEND (a
  * port in use), PC_ERR_TIMEOUT (nodes that do not come), PC_ERR_STATE (a node of another job or version), PC_ERR_LOST (node 0
- * is gone), PC_ERR_UNSUPPORTED (a build without libuv), PC_ERR_MEMORY. */
+ * is gone), PC_ERR_UNSUPPORTED (a build without libuv), PC_ERR_MEMORY. Where libpmix is
+ * there, ranks may be programs of MPI in the first launch of a process. */
 PC_API pc_status pc_launch(const char *const *command, pc_launch_options options, int *status);
 
 PC_END
