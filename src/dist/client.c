@@ -214,6 +214,19 @@ void pc__beat_set(const pc__beat *beat)
     pthread_mutex_unlock(&c->lock);
 }
 
+void pc__beat_send(void)
+{
+    pc__client *c = &pc__the_client;
+    pthread_mutex_lock(&c->lock);
+    if (c->state == PC__CLIENT_READY && !c->ending) {
+        const size_t begin = pc__frame_begin(&c->more, PC__WIRE_BEAT, 0);
+        pc__put_beat(&c->more, &c->beat);
+        pc__frame_end(&c->more, begin);
+        uv_async_send(&c->wake);
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
 bool pc__dist_lost(int *rank, char why[PC__WHY_MAX])
 {
     pc__client *c = &pc__the_client;
@@ -275,6 +288,10 @@ void pc__call_end(pc__call *call)
 void pc__beat_set(const pc__beat *beat)
 {
     (void)beat;
+}
+
+void pc__beat_send(void)
+{
 }
 
 bool pc__dist_lost(int *rank, char why[PC__WHY_MAX])

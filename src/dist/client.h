@@ -12,6 +12,9 @@ pc_status pc__client_open(const pc__world *world, const char *version, double se
 /* Say goodbye, and end the thread. Does nothing where there is none. */
 void pc__client_close(bool goodbye);
 
+/* Send what this rank is doing now, and not only at the next second. */
+void pc__beat_send(void);
+
 /* A request, whose frame is begun by pc__call_begin with its kind and filled by pc__put_... */
 typedef struct pc__call {
     struct pc__call *next;

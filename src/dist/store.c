@@ -154,6 +154,7 @@ void pc__dist_tell_error(const char *why)
     pc__call_begin(&call, PC__WIRE_ERROR);
     pc__put_bytes(&call.frame, why, strnlen(why, TELL_MAX)); /* which may be the words of the error that goes now */
     const pc_error before = pc__error_take();
+    pc__beat_send(); /* for whoever tells of its end */
     (void)pc__call_perform(&call, "error", PC__CALL_NOW, &body);
     pc__call_end(&call);
     pc_error_clear();

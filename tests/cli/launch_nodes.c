@@ -136,6 +136,7 @@ static int take_away(void **state)
     (void)state;
     (void)shell(output, "ip netns del ${IN}0; ip netns del ${IN}1");
     unsetenv("IN");
+    unsetenv("PARACORD_BEAT_LIMIT");
     return 0;
 }
 
@@ -148,6 +149,7 @@ static void survive_a_cut_cable(void **state)
         skip();
     }
     setenv("M", "10.231.77.10:29500", 1);
+    setenv("PARACORD_BEAT_LIMIT", "2", 1);
     assert_status(NODE "node 0 -n 1 -- $R fine >a 2>&1 & node 1 -n 1 -- $R fine >b 2>&1; wait; cat a b", 0);
     assert_has("[0] rank 0 of 2 start 0");
     assert_has("[1] rank 1 of 2 start 0");
@@ -157,7 +159,7 @@ static void survive_a_cut_cable(void **state)
                        ">a 2>&1 & (node 1 -n 1 -- sh -c 'test $TORCHELASTIC_RESTART_COUNT = 1 || exec $R wait; exec $R "
                        "fine'; echo 1: $?) >b "
                        "2>&1 & for i in $(seq 300); do grep -q 'rank 1' b && break; sleep 0.01; done; "
-                       "ip -n ${IN}0 link set v0 down; sleep 2.5; pgrep -fx \"$R wait\" && exit 98; ip -n ${IN}0 link "
+                       "ip -n ${IN}0 link set v0 down; sleep 4; pgrep -fx \"$R wait\" && exit 98; ip -n ${IN}0 link "
                        "set v0 up; wait; cat a b; rm a b",
                   0);
     assert_has("node 1 (");
