@@ -40,8 +40,9 @@ PC_API pc_status pc_dist_init(pc_dist_options options);
 
 /* Leave in good order: a rank that goes without it is lost, and the others are told. Where rank 0 serves the store, it waits
  * for the others to leave, for as long as all of them are alive, and for those that have not come yet up to the timeout of
- * pc_dist_init. The functions below are of a world of one then. Without pc_dist_init it does nothing. PC_ERR_LOST: another
- * rank or the store was lost before; this one has left all the same. */
+ * pc_dist_init; where groups have worked by MPI, which ends with this, all wait for each other. The functions below are of a
+ * world of one then. Without pc_dist_init it does nothing. PC_ERR_LOST: another rank or the store was lost before; this one
+ * has left all the same. */
 PC_API pc_status pc_dist_end(void);
 
 /* This process's rank, 0 to size - 1, and the number of ranks. 0 and 1 before pc_dist_init. */
