@@ -40,7 +40,8 @@ typedef struct pc_launch_options {
  * *status is 0, or the exit status of the first rank that failed (128 + the signal that ended it).
  *
  * While this runs it has SIGINT, SIGTERM and SIGHUP of the process, which it forwards, and all its child processes:
- * the program has none of its own. Not for programs with other threads that fork. Errors: PC_ERR_ARGUMENT (options that do
+ * the program has none of its own. Not for programs with other threads that fork. Ranks that call MPI_Init find each other
+ * where libpmix is, on one host, in the first job of a process. Errors: PC_ERR_ARGUMENT (options that do
  * not fit together; several nodes without PARACORD_TOKEN), PC_ERR_NOT_FOUND and PC_ERR_FILE (the command), PC_ERR_BACKEND (a
  * port in use), PC_ERR_TIMEOUT (nodes that do not come), PC_ERR_STATE (a node of another job or version), PC_ERR_LOST (node 0
  * is gone), PC_ERR_UNSUPPORTED (a build without libuv), PC_ERR_MEMORY. Where libpmix is

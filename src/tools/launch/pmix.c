@@ -320,9 +320,16 @@ static bool has_low_files(void)
     return file >= 0 && file < FD_SETSIZE - 64;
 }
 
+/* libpmix 4.2 does not begin again where it has ended: the first job of a process has it. */
+static bool is_first(void)
+{
+    static atomic_flag begun = ATOMIC_FLAG_INIT;
+    return !atomic_flag_test_and_set(&begun);
+}
+
 void pc__pmix_begin(pc__launch *launch)
 {
-    pmix *p = launch->options.nodes == 1 && has_low_files() ? pc__calloc(1, sizeof *p) : NULL;
+    pmix *p = launch->options.nodes == 1 && has_low_files() && is_first() ? pc__calloc(1, sizeof *p) : NULL;
     if (!p)
         return;
     pthread_mutex_init(&p->lock, NULL);
