@@ -44,8 +44,7 @@ typedef struct pc_launch_options {
  * where libpmix is, on one host, in the first job of a process. Errors: PC_ERR_ARGUMENT (options that do
  * not fit together; several nodes without PARACORD_TOKEN), PC_ERR_NOT_FOUND and PC_ERR_FILE (the command), PC_ERR_BACKEND (a
  * port in use), PC_ERR_TIMEOUT (nodes that do not come), PC_ERR_STATE (a node of another job or version), PC_ERR_LOST (node 0
- * is gone), PC_ERR_UNSUPPORTED (a build without libuv), PC_ERR_MEMORY. Where libpmix is
- * there, ranks may be programs of MPI in the first launch of a process. */
+ * is gone), PC_ERR_UNSUPPORTED (a build without libuv), PC_ERR_MEMORY. */
 PC_API pc_status pc_launch(const char *const *command, pc_launch_options options, int *status);
 
 PC_END

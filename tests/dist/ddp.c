@@ -57,7 +57,7 @@ static pc_status learn(void *user)
 /* Samples of step `step`, the same for all who ask. */
 static void fill(float *x, int64_t *labels, int step)
 {
-    uint64_t state = (uint64_t)step * 977 + 1;
+    uint32_t state = (uint32_t)step * 977 + 1;
     for (int i = 0; i < SAMPLES * SIDE * SIDE; i++) {
         state = state * 1664525 + 1013904223;
         x[i] = (float)(state >> 8) / (float)(1 << 24) - 0.5f;

@@ -275,24 +275,9 @@ static bool list_peers(pmix *p, int ranks)
     return !peers.failed;
 }
 
-/* In a process that has had a server libpmix 4.2 cannot begin another one: its listening thread looks at a socket that is
- * gone, and ends the process. */
-static bool is_first(pc__launch *l)
-{
-    static atomic_flag served = ATOMIC_FLAG_INIT;
-    if (!atomic_flag_test_and_set(&served))
-        return true;
-    pc__launch_tell(
-        l, "this process has launched MPI before, which libpmix can do once: each rank that calls MPI_Init will be "
-           "alone");
-    return false;
-}
-
 static bool serve(pmix *p, pc__launch *l)
 {
     pmix_info_t infos[4];
-    if (!is_first(l))
-        return false;
     if (!pc__folder_begin(&p->folder))
         return false;
     pc__folder_fresh(&p->folder, "server", p->server);
