@@ -11,8 +11,10 @@ static pc_status softmax_into(pc_tensor *r, pc_tensor *w)
 {
     pc_status status = PC_OK;
     PC_SCOPE {
-        status = pc_copy(r, pc_softmax(w, 0)); /* a call of its own, behind which is a copy */
-        ;
+        pc_tensor *s = pc_softmax(w, 0); /* has memory of its own: two calls read it */
+        status = pc_copy(r, s);
+        if (status == PC_OK)
+            status = pc_saxpy(r, 0, s);
     }
     return status;
 }
