@@ -35,7 +35,7 @@ static bool add(const cli_command *command, cli_ranks *r, const char *name)
 
 static bool add_all(const cli_command *command, cli_ranks *r)
 {
-    char why[256], name[PC_DEVICE_NAME_MAX];
+    char why[256], name[PC_DEVICE_NAME_MAX + 8];
     const int n = pc_device_count(PC_CUDA, why, sizeof why);
     if (!n)
         cli_error(command, "--devices all: there is no GPU: %s", why);
