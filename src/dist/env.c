@@ -234,10 +234,20 @@ static pc_status read_store(pc__getenv get, const launcher *l, pc__world *w)
     return read_token(get, l, job, w);
 }
 
+/* What runs in a batch script or a shell of salloc has variables of Slurm and is no task of it: only srun makes steps. Batch
+ * scripts and interactive shells are steps of numbers that end at 2^32. */
+static bool is_step(pc__getenv get)
+{
+    enum { SPECIAL = 16 };
+    const char *step = get("SLURM_STEP_ID");
+    return is_set(get, "SLURM_STEP_ID") && strtoull(step, NULL, 10) < (UINT64_C(1) << 32) - SPECIAL;
+}
+
 static const launcher *find_launcher(pc__getenv get)
 {
     for (int i = 0; i < PC__COUNT(launchers); i++)
-        if (is_set(get, launchers[i].rank) || is_set(get, launchers[i].size))
+        if ((is_set(get, launchers[i].rank) || is_set(get, launchers[i].size)) &&
+            (strcmp(launchers[i].name, "Slurm") != 0 || is_step(get)))
             return &launchers[i];
     return NULL;
 }

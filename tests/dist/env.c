@@ -150,9 +150,26 @@ static const good goods[] = {
      "99.0",
      false,
      false},
-    {{"SLURM_PROCID", "0", "SLURM_NTASKS", "8", "SLURM_STEP_NUM_TASKS", "4", "SLURM_LOCALID", "0",
-      "SLURM_NTASKS_PER_NODE", "2", "SLURM_JOB_ID", "99", "SLURM_LAUNCH_NODE_IPADDR", "10.0.0.9", "MASTER_PORT", "1234",
-      "SLURM_RESTART_COUNT", "3"},
+    {{"SLURM_PROCID",
+      "0",
+      "SLURM_NTASKS",
+      "8",
+      "SLURM_STEP_NUM_TASKS",
+      "4",
+      "SLURM_LOCALID",
+      "0",
+      "SLURM_NTASKS_PER_NODE",
+      "2",
+      "SLURM_JOB_ID",
+      "99",
+      "SLURM_LAUNCH_NODE_IPADDR",
+      "10.0.0.9",
+      "MASTER_PORT",
+      "1234",
+      "SLURM_RESTART_COUNT",
+      "3",
+      "SLURM_STEP_ID",
+      "1"},
      0,
      4,
      0,
@@ -162,7 +179,7 @@ static const good goods[] = {
      "Slurm",
      "10.0.0.9",
      1234,
-     "99",
+     "99.1",
      true,
      false},
 };
@@ -242,9 +259,9 @@ static const bad bads[] = {
      "MPICH",
      "random"},
     {{"PMIX_RANK", "2"}, "PMIX_RANK", "2", "WORLD_SIZE"},
-    {{"SLURM_PROCID", "2"}, "SLURM_NTASKS", "SLURM_PROCID", "both"},
+    {{"SLURM_PROCID", "2", "SLURM_STEP_ID", "0"}, "SLURM_NTASKS", "SLURM_PROCID", "both"},
     {{"SLURM_PROCID", "1", "SLURM_NTASKS", "4", "SLURM_LOCALID", "0", "SLURM_NTASKS_PER_NODE", "1", "SLURM_JOB_ID", "1",
-      "SLURM_JOB_NODELIST", "a[x]"},
+      "SLURM_STEP_ID", "0", "SLURM_JOB_NODELIST", "a[x]"},
      "SLURM_JOB_NODELIST",
      "a[x]",
      "MASTER_ADDR"},
@@ -330,12 +347,29 @@ static void reads_limits(void **state)
     }
 }
 
+/* A batch script, a shell of salloc, and one that is a step itself are no tasks: what runs there is alone. */
+static void slurm_without_srun(void **state)
+{
+    (void)state;
+    const char *const shells[][9] = {{"SLURM_NTASKS", "8", "SLURM_JOB_ID", "9", NULL},
+                                     {"SLURM_PROCID", "0", "SLURM_NTASKS", "8", "SLURM_JOB_ID", "9", NULL},
+                                     {"SLURM_PROCID", "0", "SLURM_NTASKS", "8", "SLURM_STEP_ID", "4294967290", NULL},
+                                     {"SLURM_PROCID", "0", "SLURM_NTASKS", "8", "SLURM_STEP_ID", "4294967291", NULL}};
+    for (int i = 0; i < PC__COUNT(shells); i++) {
+        pc__world got;
+        given = shells[i];
+        assert_ok(pc__world_read(look_up, &got));
+        assert_int_equal(got.size, 1);
+        assert_string_equal(got.launcher, "");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_each_launcher),    cmocka_unit_test(names_what_is_wrong),
         cmocka_unit_test(ports_follow_from_jobs), cmocka_unit_test(reads_slurm_lists),
-        cmocka_unit_test(reads_limits),
+        cmocka_unit_test(reads_limits),           cmocka_unit_test(slurm_without_srun),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
