@@ -37,7 +37,7 @@ static pc_status learn(pc_group *world, pc_device device)
 int main(void)
 {
     char name[PC_DEVICE_NAME_MAX];
-    if (pc_dist_init(PC_OPTIONS(pc_dist_options)) != PC_OK)
+    if (pc_dist_init((pc_dist_options){0}) != PC_OK)
         return pc_report(stderr);
     snprintf(name, sizeof name, "cuda:%d", pc_dist_local_rank());
     pc_group *world = pc_group_world();

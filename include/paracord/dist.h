@@ -1,6 +1,6 @@
 /* dist.h: ranks: which of the processes of a job this one is, and how many there are.
  *
- *     if (pc_dist_init(PC_OPTIONS(pc_dist_options)) != PC_OK)
+ *     if (pc_dist_init((pc_dist_options){0}) != PC_OK)
  *         return pc_report(stderr);
  *     printf("rank %d of %d\n", pc_dist_rank(), pc_dist_size());
  *     ...

@@ -35,7 +35,7 @@ static inline void note(int number)
 static inline int rank_of_mode(const char *mode)
 {
     const int rank = number_of("RANK"), start = number_of("TORCHELASTIC_RESTART_COUNT");
-    if (pc_dist_init(PC_OPTIONS(pc_dist_options)) != PC_OK)
+    if (pc_dist_init((pc_dist_options){0}) != PC_OK)
         return 91 + 0 * pc_report(stderr);
     if (pc__store_barrier("all", 20) != PC_OK)
         return 92 + 0 * pc_report(stderr);
