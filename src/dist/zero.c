@@ -1,8 +1,8 @@
 /* zero.c: data parallel training whose optimiser's state is shared out: stage 1 of ZeRO. Parameters lie in buckets as their
  * gradients do; each rank has a part of every bucket. */
-#include "dist/agree.h"
-#include "dist/buckets.h"
+#include "dist/reducer.h"
 
+#include "dist/group.h"
 #include "nn/module.h"
 #include "nn/optimizer.h"
 
@@ -17,88 +17,26 @@ typedef struct piece {
 } piece;
 
 struct pc_zero {
-    pc__leaf_set set; /* first: what a walk sees */
-    pc_module *module, *part;
-    pc_group *group;
-    pc_tensor **parameter; /* a reference each */
-    pc_parameter *name;
-    int count, room, name_room;
-    pc__buckets buckets;
+    pc__reducer reducer; /* first */
+    pc_module *part;
     pc_tensor **weights; /* by bucket: where its parameters lie */
     pc_tensor **own;     /* by bucket: the reduced gradients of this rank's part */
     piece *pieces;
     int piece_count, piece_room;
-    int next;
 };
 
-static pc_zero *zero_of(pc__leaf_set *set)
+static pc_status reduce(pc__reducer *r, int bucket)
 {
-    return (pc_zero *)set;
-}
-
-static pc_status take(void *context, const char *name, pc__named *parameter)
-{
-    pc_zero *z = context;
-    pc_tensor *t = parameter->object;
-    if (!pc_requires_grad(t))
-        return PC_OK;
-    for (int i = 0; i < z->count; i++)
-        if (z->parameter[i] == t) /* under two names */
-            return PC_OK;
-    if (t->watch)
-        return pc__fail(PC_ERR_STATE, "pc_zero_new: the parameter %s is in a pc_ddp or pc_zero already", name);
-    PC__TRY(pc__grow((void **)&z->parameter, &z->room, z->count, sizeof *z->parameter));
-    PC__TRY(pc__grow((void **)&z->name, &z->name_room, z->count, sizeof *z->name));
-    snprintf(z->name[z->count].name, sizeof z->name->name, "%s", name);
-    z->parameter[z->count++] = pc_tensor_retain(t);
-    return PC_OK;
-}
-
-static pc_status begin(pc__leaf_set *set)
-{
-    pc_zero *z = zero_of(set);
-    for (int i = 0; i < z->count; i++)
-        z->buckets.watch[i].awaited = 0;
-    for (int i = 0; i < z->buckets.count; i++)
-        z->buckets.bucket[i].left = z->buckets.bucket[i].last - z->buckets.bucket[i].first + 1;
-    z->next = 0;
-    return PC_OK;
-}
-
-static pc_status reduce_full(pc_zero *z)
-{
-    for (; z->next < z->buckets.count && !z->buckets.bucket[z->next].left; z->next++)
-        PC__TRY(pc_group_reduce_scatter(z->group, z->own[z->next], z->buckets.bucket[z->next].flat, PC_GROUP_MEAN));
-    return PC_OK;
-}
-
-/* Zeros for what has no gradient in this rank. */
-static pc_status complete(pc_zero *z, int i)
-{
-    return z->parameter[i]->grad ? PC_OK : pc_fill(z->buckets.watch[i].place, 0);
-}
-
-static pc_status ready(pc__leaf_set *set, pc__leaf_watch *watch)
-{
-    pc_zero *z = zero_of(set);
-    PC__TRY(complete(z, watch->number));
-    watch->awaited = -1;
-    z->buckets.bucket[z->buckets.of[watch->number]].left--;
-    return reduce_full(z);
+    const pc_zero *z = (const pc_zero *)r;
+    return pc_group_reduce_scatter(r->group, z->own[bucket], r->buckets.bucket[bucket].flat, PC_GROUP_MEAN);
 }
 
 /* Gradients are those of the pieces from here on. */
-static pc_status end(pc__leaf_set *set)
+static pc_status passed(pc__reducer *r)
 {
-    pc_zero *z = zero_of(set);
-    for (int i = 0; i < z->count; i++) {
-        if (z->buckets.watch[i].awaited >= 0)
-            PC__TRY(complete(z, i));
-        pc_zero_grad(z->parameter[i]);
-    }
-    for (int i = 0; i < z->buckets.count; i++)
-        z->buckets.bucket[i].left = 0;
-    PC__TRY(reduce_full(z));
+    const pc_zero *z = (const pc_zero *)r;
+    for (int i = 0; i < r->count; i++)
+        pc_zero_grad(r->parameter[i]);
     for (int i = 0; i < z->piece_count; i++)
         if (!z->pieces[i].weights->grad)
             PC__TRY(pc__leaf_gets(z->pieces[i].weights, z->pieces[i].gradient));
@@ -126,19 +64,20 @@ static pc_tensor *flat_like(const pc_tensor *t, int parts)
 
 static pc_status lay_all(pc_zero *z)
 {
-    z->weights = pc__calloc((size_t)z->buckets.count, sizeof(pc_tensor *));
-    z->own = pc__calloc((size_t)z->buckets.count, sizeof(pc_tensor *));
+    z->weights = pc__calloc((size_t)z->reducer.buckets.count, sizeof(pc_tensor *));
+    z->own = pc__calloc((size_t)z->reducer.buckets.count, sizeof(pc_tensor *));
     if (!z->weights || !z->own)
         return PC_ERR_MEMORY;
-    for (int b = 0; b < z->buckets.count; b++) {
-        const pc__bucket *bucket = &z->buckets.bucket[b];
+    for (int b = 0; b < z->reducer.buckets.count; b++) {
+        const pc__bucket *bucket = &z->reducer.buckets.bucket[b];
         z->weights[b] = flat_like(bucket->flat, 1);
-        z->own[b] = flat_like(bucket->flat, z->group->size);
+        z->own[b] = flat_like(bucket->flat, z->reducer.group->size);
         if (!z->weights[b] || !z->own[b])
             return pc_error_last()->status;
         for (int i = bucket->first; i <= bucket->last; i++) {
-            pc_tensor *place = pc__bucket_view(z->weights[b], z->parameter[i], z->buckets.watch[i].place->offset);
-            pc_status status = place ? lay(z->parameter[i], place) : pc_error_last()->status;
+            pc_tensor *place =
+                pc__bucket_view(z->weights[b], z->reducer.parameter[i], z->reducer.buckets.watch[i].place->offset);
+            pc_status status = place ? lay(z->reducer.parameter[i], place) : pc_error_last()->status;
             pc_tensor_free(place);
             PC__TRY(status);
         }
@@ -160,8 +99,8 @@ static pc_tensor *column(pc_tensor *flat, int64_t offset, int64_t n, int ndim)
 /* What this rank has of parameter i of bucket b, if anything. */
 static pc_status cut(pc_zero *z, int b, int i)
 {
-    const pc_tensor *t = z->parameter[i];
-    const int64_t part = pc_tensor_count(z->own[b]), begins = part * z->group->rank;
+    const pc_tensor *t = z->reducer.parameter[i];
+    const int64_t part = pc_tensor_count(z->own[b]), begins = part * z->reducer.group->rank;
     const int64_t from = PC__MAX(t->offset, begins), to = PC__MIN(t->offset + pc_tensor_count(t), begins + part);
     if (from >= to)
         return PC_OK;
@@ -175,8 +114,9 @@ static pc_status cut(pc_zero *z, int b, int i)
     snprintf(number, sizeof number, "%d", i);
     PC__TRY(pc_module_add_parameter(z->part, number, p->weights));
     char *name = z->part->parameters[z->part->parameter_count - 1].name; /* the parameter's own, with dots; its end */
-    const size_t length = strlen(z->name[i].name);
-    snprintf(name, PC__NAME_MAX, "%s", z->name[i].name + (length < PC__NAME_MAX ? 0 : length + 1 - PC__NAME_MAX));
+    const size_t length = strlen(z->reducer.name[i].name);
+    snprintf(name, PC__NAME_MAX, "%s",
+             z->reducer.name[i].name + (length < PC__NAME_MAX ? 0 : length + 1 - PC__NAME_MAX));
     return PC_OK;
 }
 
@@ -186,42 +126,29 @@ static pc_status cut_all(pc_zero *z)
     if (!z->part)
         return pc_error_last()->status;
     z->part->is_part = true;
-    for (int b = 0; b < z->buckets.count; b++)
-        for (int i = z->buckets.bucket[b].first; i <= z->buckets.bucket[b].last; i++)
+    for (int b = 0; b < z->reducer.buckets.count; b++)
+        for (int i = z->reducer.buckets.bucket[b].first; i <= z->reducer.buckets.bucket[b].last; i++)
             PC__TRY(cut(z, b, i));
-    int some = z->piece_count > 0, *all = pc__alloc((size_t)z->group->size * sizeof *all);
-    pc_status status = all ? pc__group_exchange(z->group, &some, sizeof some, all) : PC_ERR_MEMORY;
-    for (int r = 0; r < z->group->size && status == PC_OK; r++)
+    int some = z->piece_count > 0, *all = pc__alloc((size_t)z->reducer.group->size * sizeof *all);
+    pc_status status = all ? pc__group_exchange(z->reducer.group, &some, sizeof some, all) : PC_ERR_MEMORY;
+    for (int r = 0; r < z->reducer.group->size && status == PC_OK; r++)
         if (!all[r])
             status = pc__fail(PC_ERR_ARGUMENT,
                               "pc_zero_new: the network has too few numbers for %d ranks: rank %d would have "
                               "none",
-                              z->group->size, r);
+                              z->reducer.group->size, r);
     pc__free(all);
     return status;
 }
 
-static pc_status prepare(pc_zero *z, pc_zero_options options)
+static pc_status prepare(pc_zero *z, pc_module *module, pc_group *group, pc_zero_options options)
 {
-    const int buffers = pc__module_buffer_count(z->module);
-    PC__TRY(pc__module_visit(z->module, take, z));
-    if (!z->count)
-        return pc__fail(PC_ERR_ARGUMENT, "pc_zero_new: no parameter of the module collects gradients");
-    PC__TRY(pc__agree_on_module(z->group, z->module));
-    PC__TRY(pc__buckets_make(&z->buckets, z->parameter, z->count,
-                             (options.bucket_mb > 0 ? options.bucket_mb : 25) * (1 << 20), z->group->size));
+    const pc__reduction how = {.who = "pc_zero_new", .parts = group->size, .reduce = reduce, .passed = passed};
+    PC__TRY(pc__reducer_open(&z->reducer, module, group, how, options.bucket_mb));
     PC__TRY(lay_all(z));
     PC__TRY(cut_all(z));
-    for (int b = 0; b < z->buckets.count; b++)
-        PC__TRY(pc_group_broadcast(z->group, z->weights[b], 0));
-    for (int i = 0; i < buffers; i++)
-        PC__TRY(pc_group_broadcast(z->group, pc__module_buffer_at(z->module, i), 0));
-    for (int i = 0; i < z->count; i++) {
-        z->buckets.watch[i].set = &z->set;
-        z->buckets.watch[i].number = i;
-        z->parameter[i]->watch = &z->buckets.watch[i];
-    }
-    z->module->version++; /* steps that were recorded are recorded anew */
+    PC__TRY(pc__reducer_share(&z->reducer, true));
+    pc__reducer_start(&z->reducer);
     return PC_OK;
 }
 
@@ -229,17 +156,12 @@ pc_zero *pc_zero_new(pc_module *module, pc_group *group, pc_zero_options options
 {
     PC__NEED_OR(NULL, module);
     PC__NEED_OR(NULL, group);
-    if (!(options.bucket_mb >= 0))
-        return pc__null(PC_ERR_ARGUMENT, "pc_zero_new: a bucket of %g MB; it is 0 (the usual) or more",
-                        options.bucket_mb);
     pc_zero *z = pc__calloc(1, sizeof *z);
-    if (!z)
-        return NULL;
-    *z = (pc_zero){.set = {.begin = begin, .ready = ready, .end = end}, .module = module, .group = group};
-    pc_status status = PC_OK;
+    pc_status status = z ? PC_OK : PC_ERR_MEMORY;
     PC_SCOPE {
         PC_NO_GRAD {
-            status = prepare(z, options);
+            if (status == PC_OK)
+                status = prepare(z, module, group, options);
         }
     }
     if (status == PC_OK)
@@ -252,28 +174,19 @@ void pc_zero_free(pc_zero *zero)
 {
     if (!zero)
         return;
-    zero->module->version += zero->count > 0;
-    for (int i = 0; i < zero->count; i++) {
-        pc_tensor *t = zero->parameter[i];
-        if (t->watch && t->watch->set == &zero->set)
-            t->watch = NULL;
-        pc_tensor_free(t);
-    }
     for (int i = 0; i < zero->piece_count; i++) {
         pc_tensor_free(zero->pieces[i].weights);
         pc_tensor_free(zero->pieces[i].gradient);
     }
-    for (int b = 0; b < zero->buckets.count; b++) {
+    for (int b = 0; b < zero->reducer.buckets.count; b++) {
         pc_tensor_free(zero->weights ? zero->weights[b] : NULL);
         pc_tensor_free(zero->own ? zero->own[b] : NULL);
     }
     pc_module_free(zero->part);
-    pc__buckets_free(&zero->buckets, zero->count);
+    pc__reducer_close(&zero->reducer);
     pc__free(zero->weights);
     pc__free(zero->own);
     pc__free(zero->pieces);
-    pc__free(zero->parameter);
-    pc__free(zero->name);
     pc__free(zero);
 }
 
@@ -291,7 +204,7 @@ static pc_status whole_norm(void *context, pc_tensor *clip, double most)
     PC_SCOPE {
         PC_NO_GRAD {
             pc_tensor *norm = pc_slice(clip, 0, 0, 1, 1), *squares = pc_mul(norm, norm);
-            status = pc_group_all_reduce(z->group, squares, PC_GROUP_SUM);
+            status = pc_group_all_reduce(z->reducer.group, squares, PC_GROUP_SUM);
             pc_tensor *all = status == PC_OK ? pc_sqrt(squares) : NULL;
             pc_tensor *factor = pc_clamp(
                 pc_div(pc_full(PC_SHAPE(1), most, PC_F32, pc_tensor_device(clip)), pc_add_scalar(all, 1e-6)), 0, 1);
@@ -307,10 +220,11 @@ static pc_status whole_norm(void *context, pc_tensor *clip, double most)
 static pc_status gather(pc_zero *z)
 {
     pc_status status = PC_OK;
-    for (int b = 0; b < z->buckets.count && status == PC_OK; b++)
+    for (int b = 0; b < z->reducer.buckets.count && status == PC_OK; b++)
         PC_SCOPE {
-            const int64_t part = pc_tensor_count(z->own[b]), begins = part * z->group->rank;
-            status = pc_group_all_gather(z->group, z->weights[b], pc_slice(z->weights[b], 0, begins, begins + part, 1));
+            const int64_t part = pc_tensor_count(z->own[b]), begins = part * z->reducer.group->rank;
+            status = pc_group_all_gather(z->reducer.group, z->weights[b],
+                                         pc_slice(z->weights[b], 0, begins, begins + part, 1));
         }
     return status;
 }
@@ -319,7 +233,7 @@ pc_status pc_zero_step(pc_zero *zero, pc_optimizer *optimizer)
 {
     PC__NEED(zero);
     PC__NEED(optimizer);
-    optimizer->whole_norm = zero->group->size > 1 ? whole_norm : NULL;
+    optimizer->whole_norm = zero->reducer.group->size > 1 ? whole_norm : NULL;
     optimizer->whole = zero;
     PC__TRY(pc_optimizer_step(optimizer));
     return gather(zero);
