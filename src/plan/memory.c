@@ -1,78 +1,32 @@
 /* memory.c: what a plan's storages are, how long each is needed, and where its memory is.
  *
- * Temporaries share one block, the arena. Two of them share bytes of it where both are used by one stream alone, and by
- * calls of it between which there are at least backend->span others: so far apart are the calls that a backend may do as
- * one. Each lies at the lowest place that is free, the largest first (Pisarchyk and Lee, "Efficient memory management for
+ * Temporaries share one block, the arena. Two of them share bytes of it where all that uses the one is done before anything
+ * uses the other (lanes.c); where one stream uses both, by calls of it between which there are at least backend->span others:
+ * so far apart are the calls that a backend may do as one. Each lies at the lowest place that is free, the largest first (Pisarchyk and Lee, "Efficient memory management for
  * deep neural net inference", 2020: greedy by size). */
-#include "plan/plan.h"
+#include "plan/lanes.h"
 
 #include "device/cache.h"
 
-#include <limits.h>
 #include <stdlib.h>
 
 enum { ALIGNMENT = 256, SHARED_MOST = 16384 /* temporaries; for more, looking for places takes too long */ };
 
 /* --- survey --- */
 
-static void see_use(pc__plan_storage *s, const pc_stream *stream, int position, bool write)
-{
-    s->on = s->first < 0 || s->on == stream ? stream : NULL;
-    s->first = s->first < 0 ? position : s->first;
-    s->last = position;
-    s->writes += write;
-}
-
-/* Positions count the nodes of one stream, the recording's own behind those that joined; there are few streams. */
-static int position_on(const pc_stream *stream, pc_graph *graph, int *positions)
-{
-    int k = 0;
-    while (k < graph->other_count && graph->others[k] != stream)
-        k++;
-    return positions[k]++;
-}
-
-static void see_node(pc__plan *plan, const pc__plan_node *node, int position)
-{
-    for (int k = 0; k < pc__node_uses(node); k++) {
-        pc__plan_storage *s = &plan->storage[node->number[k]];
-        see_use(s, node->stream, position, pc__node_writes(node, k));
-        s->aside = PC__MAX(s->aside, node->aside);
-    }
-}
-
-/* Runs beside the recording's own stream, up to this one, are done at that place of it: until then they used what they use. */
-static void see_met(pc__plan *plan, int run, int position)
+static void see_uses(pc__plan *plan)
 {
     for (int i = 0; i < plan->storages; i++) {
-        pc__plan_storage *s = &plan->storage[i];
-        if (s->aside && s->aside <= run) {
-            s->last = position;
-            s->aside = 0;
-        }
-    }
-}
-
-static pc_status see_uses(pc_graph *graph, pc__plan *plan)
-{
-    int *positions = pc__calloc((size_t)graph->other_count + 1, sizeof *positions);
-    if (!positions)
-        return PC_ERR_MEMORY;
-    for (int i = 0; i < plan->storages; i++) {
-        plan->storage[i].first = -1;
+        plan->storage[i].used = false;
         plan->storage[i].writes = 0;
     }
     for (int i = 0; i < plan->count; i++) {
         const pc__plan_node *node = &plan->node[i];
-        if (node->gone)
-            continue;
-        if (node->meets)
-            see_met(plan, node->meets, positions[graph->other_count]);
-        see_node(plan, node, position_on(node->stream, graph, positions));
+        for (int k = 0; k < (node->gone ? 0 : pc__node_uses(node)); k++) {
+            plan->storage[node->number[k]].used = true;
+            plan->storage[node->number[k]].writes += pc__node_writes(node, k);
+        }
     }
-    see_met(plan, INT_MAX, plan->count);
-    pc__free(positions);
-    return PC_OK;
 }
 
 /* The references that are left are the recording's and the program's. */
@@ -89,19 +43,22 @@ pc_status pc__plan_survey(pc_graph *graph)
             continue;
         pc__plan_storage *s = &plan->storage[graph->uses[i].number];
         const bool planned = atomic_load(&storage->planned), alone = atomic_load(&storage->references) == 1;
-        *s = (pc__plan_storage){.storage = storage, .bytes = storage->bytes, .first = -1};
+        *s = (pc__plan_storage){.storage = storage, .bytes = storage->bytes};
         s->place = !planned ? PC__PLACE_BEFORE : alone ? PC__PLACE_TEMPORARY : PC__PLACE_KEPT;
         if (s->place == PC__PLACE_TEMPORARY)
             pc__storage_retain(storage);
     }
-    return see_uses(graph, plan);
+    see_uses(plan);
+    return PC_OK;
 }
 
 /* --- places in the arena --- */
 
 typedef struct layout {
+    const pc__plan *plan;
+    pc__lanes lanes;
     pc__plan_storage **placed; /* by offset */
-    int count, span;
+    int count;
     size_t bytes;
 } layout;
 
@@ -110,18 +67,20 @@ static size_t rounded(size_t bytes)
     return (PC__MAX(bytes, 1) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
+/* Both are needed at some time. */
 static bool meet(const layout *l, const pc__plan_storage *a, const pc__plan_storage *b)
 {
-    return !a->on || a->on != b->on || (a->first < b->last + l->span && b->first < a->last + l->span);
+    const int x = (int)(a - l->plan->storage), y = (int)(b - l->plan->storage);
+    return !pc__lanes_before(&l->lanes, x, y) && !pc__lanes_before(&l->lanes, y, x);
 }
 
 /* The lowest gap between those that it meets. */
-static void put(layout *l, pc__plan_storage *s, bool share)
+static void put(layout *l, pc__plan_storage *s)
 {
     size_t at = 0;
     for (int i = 0; i < l->count; i++) {
         const pc__plan_storage *other = l->placed[i];
-        if (share && !meet(l, s, other))
+        if (!meet(l, s, other))
             continue;
         if (other->offset >= at + rounded(s->bytes))
             break;
@@ -146,22 +105,24 @@ static pc_status lay_out(pc_graph *graph, pc__plan *plan, size_t *bytes)
     pc__plan_storage **order = pc__calloc((size_t)plan->storages * 2 + 1, sizeof *order);
     if (!order)
         return PC_ERR_MEMORY;
-    layout l = {.placed = order + plan->storages, .span = PC__MAX(graph->backend->span, 1)};
+    layout l = {.plan = plan, .placed = order + plan->storages};
     int n = 0;
     for (int i = 0; i < plan->storages; i++)
-        if (plan->storage[i].place == PC__PLACE_TEMPORARY && plan->storage[i].first >= 0)
+        if (plan->storage[i].place == PC__PLACE_TEMPORARY && plan->storage[i].used)
             order[n++] = &plan->storage[i];
     qsort(order, (size_t)n, sizeof *order, larger_first);
     const bool share = n <= SHARED_MOST && pc__plan_allows(PC__PASS_SHARING);
-    for (int i = 0; i < n && share; i++)
-        put(&l, order[i], share);
+    const pc_status status = share ? pc__lanes_make(&l.lanes, graph) : PC_OK;
+    for (int i = 0; i < n && share && status == PC_OK; i++)
+        put(&l, order[i]);
     for (int i = 0; i < n && !share; i++) {
         order[i]->offset = l.bytes;
         l.bytes += rounded(order[i]->bytes);
     }
     *bytes = l.bytes;
+    pc__lanes_free(&l.lanes);
     pc__free(order);
-    return PC_OK;
+    return status;
 }
 
 /* --- memory --- */
@@ -210,7 +171,7 @@ static pc_status note_uses(pc_graph *graph, pc__plan *plan)
 
 static pc_status give(pc_graph *graph, pc__plan_storage *s)
 {
-    if (s->first < 0 || (s->place != PC__PLACE_KEPT && s->place != PC__PLACE_TEMPORARY))
+    if (!s->used || (s->place != PC__PLACE_KEPT && s->place != PC__PLACE_TEMPORARY))
         return PC_OK;
     if (s->place == PC__PLACE_KEPT || pc__cache_is_off()) /* then checkers of memory see each by itself */
         return pc__storage_ensure(s->storage, graph->stream);
@@ -223,9 +184,9 @@ pc_status pc__plan_memory(pc_graph *graph)
 {
     pc__plan *plan = graph->plan;
     size_t bytes = 0;
-    PC__TRY(see_uses(graph, plan));
+    see_uses(plan);
     for (int i = 0; i < plan->storages; i++)
-        if (plan->storage[i].first < 0 && plan->storage[i].place != PC__PLACE_TEMPORARY)
+        if (!plan->storage[i].used && plan->storage[i].place != PC__PLACE_TEMPORARY)
             plan->storage[i].place = PC__PLACE_NONE;
     PC__TRY(lay_out(graph, plan, &bytes));
     if (bytes && !pc__cache_is_off())

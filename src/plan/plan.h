@@ -72,9 +72,7 @@ typedef struct pc__plan_storage {
     pc__plan_place place;
     size_t offset;           /* in the arena */
     int writes;              /* nodes that write it */
-    const pc_stream *on;     /* the one stream that uses it; NULL: several do */
-    int first, last;         /* uses, counted in nodes of that stream */
-    int aside;               /* while those are counted: the last run beside that uses it, and is not met; 0: none */
+    bool used;               /* by nodes that are left */
     const pc_stream *writer; /* while it is built: the last write, which has this ticket; NULL: there was none */
     uint64_t wrote;
 } pc__plan_storage;

@@ -76,7 +76,7 @@ static size_t bytes_of(const pc__plan *plan, pc__plan_place place)
 {
     size_t bytes = 0;
     for (int i = 0; i < plan->storages; i++)
-        if (plan->storage[i].place == place && plan->storage[i].first >= 0)
+        if (plan->storage[i].place == place && plan->storage[i].used)
             bytes += plan->storage[i].bytes;
     return bytes;
 }

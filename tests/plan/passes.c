@@ -218,6 +218,35 @@ static void temporaries_share_memory(void **state)
     assert_no_leak();
 }
 
+/* So do those that two streams use, as far as the streams wait for each other. */
+static void streams_share_memory(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = pc_full(PC_SHAPE(N), .5, PC_F32, test_device()), *kept = NULL;
+        pc_stream *side = pc_stream(test_device());
+        begin();
+        PC_SCOPE {
+            pc_tensor *y = x;
+            for (int i = 0; i < 20; i++)
+                PC_WITH_STREAM(i % 2 ? side : pc_stream_current(test_device())) {
+                    y = pc_softmax(y, 0);
+                }
+            kept = pc_tensor_retain(pc_add_scalar(y, 0));
+        }
+        pc_graph *graph = ended();
+        const int64_t bytes = pc_graph_memory(graph);
+        if (!plain() && !getenv("PARACORD_CACHE") && test_device().type != PC_CPU)
+            assert_true(bytes <= 10 * (BYTES + 256));
+        assert_ok(pc_graph_launch(graph, NULL));
+        assert_close(pc_item(pc_sum(kept)), 1, 1e-4);
+        pc_tensor_free(kept);
+        pc_graph_free(graph);
+        pc_stream_free(side);
+    }
+    assert_no_leak();
+}
+
 /* A tensor of a recording that was dropped, or that nothing in it has used, can be used all the same. */
 static void memory_for_who_asks(void **state)
 {
@@ -500,15 +529,16 @@ static void copies_end_regions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(twice_and_for_nobody),        cmocka_unit_test(sums_over_ones_are_one_call),
-        cmocka_unit_test(not_what_has_changed),        cmocka_unit_test(chains_are_one_call),
-        cmocka_unit_test(temporaries_share_memory),    cmocka_unit_test(memory_for_who_asks),
-        cmocka_unit_test(other_chains_are_other_work), cmocka_unit_test(work_that_joins_nothing),
-        cmocka_unit_test(one_memory_under_two_names),  cmocka_unit_test(text_outlives_streams),
-        cmocka_unit_test(numbers_are_parts_of_calls),  cmocka_unit_test(numbers_can_be_updated),
-        cmocka_unit_test(with_their_gradients),        cmocka_unit_test(sums_are_gradients),
-        cmocka_unit_test(casts_are_left_to_lists),     cmocka_unit_test(many_results_stay),
-        cmocka_unit_test(copies_end_regions),          cmocka_unit_test(with_all_inputs),
+        cmocka_unit_test(twice_and_for_nobody),     cmocka_unit_test(sums_over_ones_are_one_call),
+        cmocka_unit_test(not_what_has_changed),     cmocka_unit_test(chains_are_one_call),
+        cmocka_unit_test(temporaries_share_memory), cmocka_unit_test(streams_share_memory),
+        cmocka_unit_test(memory_for_who_asks),      cmocka_unit_test(other_chains_are_other_work),
+        cmocka_unit_test(work_that_joins_nothing),  cmocka_unit_test(one_memory_under_two_names),
+        cmocka_unit_test(text_outlives_streams),    cmocka_unit_test(numbers_are_parts_of_calls),
+        cmocka_unit_test(numbers_can_be_updated),   cmocka_unit_test(with_their_gradients),
+        cmocka_unit_test(sums_are_gradients),       cmocka_unit_test(casts_are_left_to_lists),
+        cmocka_unit_test(many_results_stay),        cmocka_unit_test(copies_end_regions),
+        cmocka_unit_test(with_all_inputs),
     };
     return cmocka_run_group_tests_name("plan.passes", tests, NULL, NULL);
 }
