@@ -52,41 +52,66 @@ PC_API void pc_ddp_set_sync(pc_ddp *ddp, bool on);
  * samples). Before evaluating in all ranks, or where a checkpoint is not rank 0's. */
 PC_API PC_MUST_USE pc_status pc_ddp_share_buffers(pc_ddp *ddp);
 
-/* --- the optimiser's part of the memory, shared out --- */
+/* --- memory shared out over the ranks: ZeRO --- */
 
 typedef struct pc_zero pc_zero;
 
 typedef struct pc_zero_options {
     int reserved_;
     double bucket_mb; /* as pc_ddp's */
+    int stage;        /* 1 to 3; 0: 1 */
 } pc_zero_options;
 
-/* pc_ddp where each rank keeps the optimiser's state of its part of the parameters alone (stage 1 of ZeRO, Rajbhandari and
- * others 2020): of Adam's 16 bytes for a number 8 + 8 / size. The parameters come to lie in buckets too, of which each rank
- * has a part. A backward pass reduces a bucket to its parts; the step updates this rank's, and brings all parts to all.
+/* pc_ddp where each rank keeps a part of what training needs (ZeRO, Rajbhandari and others 2020). For a number of float32
+ * that Adam trains, in bytes:
  *
- *     pc_zero *zero = pc_zero(net, world);
+ *     | stage | weights   | gradients | optimiser's state |
+ *     |-------|-----------|-----------|-------------------|
+ *     | pc_ddp| 4         | 4         | 8                 |
+ *     | 1     | 4         | 4 + 4 / n | 8 / n             |
+ *     | 2     | 4         | 4 / n     | 8 / n             |   and two buckets of gradients
+ *     | 3     | 4 / n     | 4 / n     | 8 / n             |   and three buckets of weights
+ *
+ * Weights lie in buckets too, of which each rank has a part. A backward pass reduces each bucket of gradients to the parts as
+ * soon as it is full; several passes in front of a step add up. The step updates this rank's part, and brings all parts to
+ * all ranks.
+ *
+ *     pc_zero *zero = pc_zero(net, world, .stage = 2);
  *     pc_optimizer *adam = pc_adamw(pc_zero_part(zero), .lr = 1e-4);
  *     ...
  *     pc_backward(loss);              // no gradients of net's parameters are left: those of the part are
  *     pc_zero_step(zero, adam);       // in the place of pc_optimizer_step
  *
+ * In stage 3 a parameter has its weights only around the calls that use it: a call gathers its bucket, and the one that comes
+ * next, and the three that were used last stay. In an autocast scope they are gathered in 16 bits. All ranks make the same
+ * calls in the same order, forward passes of evaluations too. Whoever wants to read or write a parameter itself
+ * (checkpoints, another rank's files, an evaluation in one rank) does it between pc_zero_gather and pc_zero_release; else
+ * that is PC_ERR_STATE.
+ *
  * What is learnt is what pc_ddp learns, up to the order of sums in a norm for clipping. Shapes of the part's parameters are
  * [n, 1, ...], of as many dimensions as the parameter that they are a piece of, so that groups by dimensions hold, those
- * that a rank has none of too; names are the parameter's. The errors are pc_ddp_new's; PC_ERR_ARGUMENT too where the network has too few numbers for
- * so many ranks. */
+ * that a rank has none of too; names are the parameter's. The errors are pc_ddp_new's; PC_ERR_ARGUMENT too where the network
+ * has too few numbers for so many ranks. */
 PC_API PC_MUST_USE pc_zero *pc_zero_new(pc_module *module, pc_group *group, pc_zero_options options);
 #define pc_zero(...) PC_ZERO_(__VA_ARGS__, )
 #define PC_ZERO_(module, group, ...) pc_zero_new((module), (group), PC_OPTIONS(pc_zero_options, __VA_ARGS__))
 
-/* The parameters go on lying where they lie. The optimiser of the part goes first. */
+/* The parameters go on lying where they lie; after stage 3 they have their weights only if those were gathered. The
+ * optimiser of the part goes first. */
 PC_API void pc_zero_free(pc_zero *zero);
 
 /* What this rank's optimiser is for: a module without a forward pass. The zero's. */
 PC_API pc_module *pc_zero_part(pc_zero *zero);
 
-/* pc_optimizer_step of this rank's part, by the norm of all parts where that is clipped; then all ranks have all weights. */
+/* pc_optimizer_step of this rank's part, by the norm of all parts where that is clipped; then all ranks have all weights,
+ * in stage 3 when they need them. */
 PC_API PC_MUST_USE pc_status pc_zero_step(pc_zero *zero, pc_optimizer *optimizer);
+
+/* Stage 3: from here to pc_zero_release parameters have all of their weights in this rank. All ranks call both, outside of
+ * recordings (PC_ERR_STATE). What a rank then has of the part of the parameters that is its own is what counts: a network
+ * that is loaded is loaded in all ranks. In stages 1 and 2, and when it is done already, there is nothing to do. */
+PC_API PC_MUST_USE pc_status pc_zero_gather(pc_zero *zero);
+PC_API PC_MUST_USE pc_status pc_zero_release(pc_zero *zero);
 
 /* --- several devices of one process --- */
 

@@ -89,6 +89,8 @@ pc_status pc__leaf_adds(pc_tensor *leaf, pc_tensor *g, bool fresh)
 {
     if (leaf->grad)
         return pc_saxpy(leaf->grad, 1, g);
+    if (leaf->watch && leaf->watch->set->place)
+        PC__TRY(leaf->watch->set->place(leaf->watch->set, leaf->watch));
     pc_tensor *place = leaf->watch ? leaf->watch->place : NULL;
     pc_tensor *own = !place && fresh && lies_as(leaf, g) && is_alone(g) ? g : NULL;
     if (!own) {

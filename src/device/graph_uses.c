@@ -80,7 +80,7 @@ static bool has_work(const pc__storage *storage)
 
 pc_status pc__graph_gives_memory(pc_stream *stream, pc__storage *storage)
 {
-    if (pc__recording_for(stream) || has_work(storage))
+    if (!storage->elsewhere && (pc__recording_for(stream) || has_work(storage)))
         return PC_OK;
     return pc__storage_materialize(storage, stream);
 }

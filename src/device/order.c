@@ -202,6 +202,8 @@ pc_status pc__uses_now(const pc__storage *storage, const pc__work *work)
 {
     if (!atomic_load_explicit(&storage->planned, memory_order_acquire))
         return PC_OK;
+    if (storage->elsewhere)
+        return pc__fail(PC_ERR_STATE, "%s: the tensor has no contents in this process: %s", work->name, storage->maker);
     return pc__fail(
         PC_ERR_STATE,
         "%s: a tensor of a recording that has not ended, of %s, is used by work outside of it; let that wait "

@@ -51,8 +51,19 @@ pc__storage *pc__storage_new(pc_stream *stream, size_t bytes, const char *maker)
     return pc__recording_for(stream) ? plan(stream, bytes, maker) : pc__storage_block(stream, bytes, maker);
 }
 
+pc__storage *pc__storage_elsewhere(pc_device device, size_t bytes, const char *maker)
+{
+    pc__storage *s = pc__alloc_aligned(sizeof *s, 64);
+    if (s)
+        *s = (pc__storage){
+            .references = 1, .device = device, .bytes = bytes, .planned = true, .elsewhere = true, .maker = maker};
+    return s;
+}
+
 static pc_status give_block(pc__storage *storage, pc_stream *stream)
 {
+    if (storage->elsewhere)
+        return pc__fail(PC_ERR_STATE, "the tensor has no contents in this process: %s", storage->maker);
     pc__storage *block = pc__cache_take(stream, storage->bytes, storage->maker);
     if (!block)
         return pc_error_last()->status;

@@ -38,6 +38,7 @@ typedef struct pc__storage {
     size_t bytes;        /* asked for */
     size_t capacity;     /* there; 0 for a part of another storage's memory */
     atomic_bool planned; /* made in a recording, which gives it memory when it ends: data is NULL until then */
+    bool elsewhere; /* planned, and never gets memory: other ranks have the contents, in parts (dist/zero_weights.c) */
     atomic_uint version; /* counts writes in place, for the tape's check */
     pc__shadow *shadow;  /* NULL: no graph keeps one */
     pc__users order;
@@ -74,6 +75,9 @@ static inline pc_status pc__storage_ensure(pc__storage *storage, pc_stream *stre
     return atomic_load_explicit(&storage->planned, memory_order_acquire) ? pc__storage_materialize(storage, stream)
                                                                          : PC_OK;
 }
+
+/* A storage of so many bytes that are not there: who uses it gets PC_ERR_STATE, `maker` says why. NULL: PC_ERR_MEMORY. */
+pc__storage *pc__storage_elsewhere(pc_device device, size_t bytes, const char *maker) PC_MUST_USE;
 
 /* Host memory that devices of a type copy directly; nothing queued uses it. */
 pc__storage *pc__storage_pinned(pc_device_type type, size_t bytes, const char *maker) PC_MUST_USE;

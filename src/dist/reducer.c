@@ -26,33 +26,56 @@ static pc_status take(void *context, const char *name, pc__named *parameter)
     return PC_OK;
 }
 
+/* Its memory, and the gradients in it. */
+static void drop_bucket(pc__reducer *r, int b)
+{
+    for (int i = r->buckets.bucket[b].first; i <= r->buckets.bucket[b].last; i++)
+        pc_zero_grad(r->parameter[i]);
+    pc__bucket_close(&r->buckets, b);
+}
+
+/* A pass that failed may have left gradients. */
 static pc_status begin(pc__leaf_set *set)
 {
     pc__reducer *r = (pc__reducer *)set;
+    for (int b = 0; b < r->buckets.count && r->how.briefly; b++)
+        drop_bucket(r, b);
     for (int i = 0; i < r->count; i++)
         r->buckets.watch[i].awaited = 0;
     for (int i = 0; i < r->buckets.count; i++)
         r->buckets.bucket[i].left = r->buckets.bucket[i].last - r->buckets.bucket[i].first + 1;
     r->next = 0;
+    r->walking = true;
     return PC_OK;
+}
+
+static pc_status place(pc__leaf_set *set, pc__leaf_watch *watch)
+{
+    pc__reducer *r = (pc__reducer *)set;
+    return pc__bucket_open(&r->buckets, r->buckets.of[watch->number]);
 }
 
 /* Those that are full, as far as all before them are. */
 static pc_status reduce_full(pc__reducer *r)
 {
-    while (r->sync && r->next < r->buckets.count && !r->buckets.bucket[r->next].left)
-        PC__TRY(r->how.reduce(r, r->next++));
+    while (r->sync && r->next < r->buckets.count && !r->buckets.bucket[r->next].left) {
+        PC__TRY(r->how.reduce(r, r->next));
+        if (r->how.briefly)
+            drop_bucket(r, r->next);
+        r->next++;
+    }
     return PC_OK;
 }
 
 /* What has no gradient in this rank may have one in another: zeros go in its place. */
 static pc_status complete(pc__reducer *r, int i)
 {
-    pc_tensor *leaf = r->parameter[i], *place = r->buckets.watch[i].place;
+    pc_tensor *leaf = r->parameter[i];
     if (leaf->grad || !r->sync)
         return PC_OK;
-    PC__TRY(pc_fill(place, 0));
-    return pc__leaf_gets(leaf, place);
+    PC__TRY(pc__bucket_open(&r->buckets, r->buckets.of[i]));
+    PC__TRY(pc_fill(r->buckets.watch[i].place, 0));
+    return pc__leaf_gets(leaf, r->buckets.watch[i].place);
 }
 
 static pc_status ready(pc__leaf_set *set, pc__leaf_watch *watch)
@@ -66,11 +89,13 @@ static pc_status ready(pc__leaf_set *set, pc__leaf_watch *watch)
 static pc_status end(pc__leaf_set *set)
 {
     pc__reducer *r = (pc__reducer *)set;
-    for (int i = 0; i < r->count; i++)
-        PC__TRY(complete(r, i));
-    for (int i = 0; i < r->buckets.count; i++)
-        r->buckets.bucket[i].left = 0;
-    PC__TRY(reduce_full(r));
+    r->walking = false;
+    for (int b = r->next; b < r->buckets.count; b++) {
+        for (int i = r->buckets.bucket[b].first; i <= r->buckets.bucket[b].last; i++)
+            PC__TRY(complete(r, i));
+        r->buckets.bucket[b].left = 0;
+        PC__TRY(reduce_full(r));
+    }
     return r->how.passed ? r->how.passed(r) : PC_OK;
 }
 
@@ -78,7 +103,7 @@ pc_status pc__reducer_open(pc__reducer *reducer, pc_module *module, pc_group *gr
                            double bucket_mb)
 {
     const double usual = 25, mb = 1 << 20;
-    *reducer = (pc__reducer){.set = {.begin = begin, .ready = ready, .end = end},
+    *reducer = (pc__reducer){.set = {.begin = begin, .place = place, .ready = ready, .end = end},
                              .how = how,
                              .module = module,
                              .group = group,
@@ -89,8 +114,11 @@ pc_status pc__reducer_open(pc__reducer *reducer, pc_module *module, pc_group *gr
     if (!reducer->count)
         return pc__fail(PC_ERR_ARGUMENT, "%s: no parameter of the module collects gradients", how.who);
     PC__TRY(pc__agree_on_module(group, module));
-    return pc__buckets_make(&reducer->buckets, reducer->parameter, reducer->count,
-                            (bucket_mb > 0 ? bucket_mb : usual) * mb, how.parts);
+    PC__TRY(pc__buckets_make(&reducer->buckets, reducer->parameter, reducer->count,
+                             (bucket_mb > 0 ? bucket_mb : usual) * mb, how.parts));
+    for (int b = 0; b < reducer->buckets.count && !how.briefly; b++)
+        PC__TRY(pc__bucket_open(&reducer->buckets, b));
+    return PC_OK;
 }
 
 static pc_status spread(void *context, const char *name, pc__named *parameter)
@@ -128,7 +156,7 @@ void pc__reducer_close(pc__reducer *reducer)
             t->watch = NULL;
         pc_tensor_free(t);
     }
-    pc__buckets_free(&reducer->buckets, reducer->count);
+    pc__buckets_free(&reducer->buckets);
     pc__free(reducer->parameter);
     pc__free(reducer->name);
 }

@@ -12,8 +12,9 @@ typedef struct pc__reducer pc__reducer;
 
 /* What differs between kinds of data parallel training. */
 typedef struct pc__reduction {
-    const char *who;                                       /* for errors */
-    int parts;                                             /* of a bucket */
+    const char *who; /* for errors */
+    int parts;       /* of a bucket */
+    bool briefly;    /* a bucket has memory from its first gradient on until it is reduced, and gradients go with it */
     pc_status (*reduce)(pc__reducer *reducer, int bucket); /* it is full */
     pc_status (*passed)(pc__reducer *reducer);             /* all are reduced; NULL: nothing */
 } pc__reduction;
@@ -27,8 +28,9 @@ struct pc__reducer {
     pc_parameter *name;    /* names alone */
     int count, room, name_room;
     pc__buckets buckets;
-    int next;  /* the bucket that is reduced next: all ranks have the same order */
-    bool sync; /* passes are reduced */
+    int next;     /* the bucket that is reduced next: all ranks have the same order */
+    bool sync;    /* passes are reduced */
+    bool walking; /* a pass is under way */
 };
 
 /* The parameters in buckets, which all ranks have alike; nothing is watched yet. The errors are pc_ddp_new's. */

@@ -3,6 +3,7 @@
 
 #include "device/graph.h"
 #include "ops/table.h"
+#include "tensor/leaf_watch.h"
 
 #include <paracord/no_grad.h>
 
@@ -126,7 +127,9 @@ static pc_tensor *cast_kept(pc_tensor *t)
     const kept *k = find(t);
     if (k && holds(k))
         return k->cast;
-    pc_tensor *cast = pc__as_dtype(t, state.dtype);
+    pc__leaf_set *set = t->watch ? t->watch->set : NULL;
+    pc_tensor *cast =
+        set && set->half && pc_grad_enabled() ? set->half(set, t, state.dtype) : pc__as_dtype(t, state.dtype);
     return cast && keep(t, cast) == PC_OK ? cast : NULL;
 }
 

@@ -10,7 +10,17 @@
 #include "device/trace.h"
 #include "ops/finite.h"
 #include "ops/in_place.h"
+#include "tensor/leaf_watch.h"
 #include "tensor/read.h"
+
+/* Leaves whose memory is not always there have it for the call. */
+static pc_status tell_watches(pc_tensor *const *tensors, int n, bool write)
+{
+    for (int i = 0; i < n; i++)
+        if (tensors[i]->watch && tensors[i]->watch->set->used)
+            PC__TRY(tensors[i]->watch->set->used(tensors[i]->watch->set, tensors, n, write));
+    return PC_OK;
+}
 
 static pc_status check_inputs(const pc_call *call, pc_device *device)
 {
@@ -22,6 +32,9 @@ static pc_status check_inputs(const pc_call *call, pc_device *device)
             return pc__fail(PC_ERR_ARGUMENT, "%s: input %d is NULL", call->op->name, i);
         }
     *device = first->storage->device;
+    PC__TRY(tell_watches(call->in, call->n_in, (call->op->flags & PC__WRITES_IN) != 0));
+    if (call->op->flags & PC__IN_PLACE)
+        PC__TRY(tell_watches(call->out, call->n_out, true));
     for (int i = 1; i < call->n_in; i++)
         if (!pc_device_equal(call->in[i]->storage->device, *device)) {
             char a[PC_DEVICE_NAME_MAX], b[PC_DEVICE_NAME_MAX];

@@ -20,7 +20,7 @@ struct pc_tensor {
     pc__storage *storage;
     struct pc__node *node;        /* NULL for leaves; one reference */
     pc_tensor *grad;              /* of leaves; one reference */
-    struct pc__leaf_watch *watch; /* of leaves: who is told of gradients (autograd/leaf_watch.h); NULL: nobody */
+    struct pc__leaf_watch *watch; /* of leaves: who watches it (tensor/leaf_watch.h); NULL: nobody */
 };
 
 /* Shape, strides and place of a tensor that is to be. */

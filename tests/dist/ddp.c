@@ -8,7 +8,7 @@ typedef struct job {
     bool recorded;
     int accumulate; /* batches for each step */
     double bucket_mb, clip;
-    bool zero;
+    int zero;    /* stage; 0: pc_ddp */
     int most;    /* ranks, where the network is too small for more; 0: all */
     float *want; /* weights of one device, in order */
     int64_t weights;
@@ -103,7 +103,7 @@ static pc_status train(const job *j, pc_group *group, int rank, int size, pc_dev
         }
     PC_SCOPE {
         if (status == PC_OK && group && j->zero) {
-            l.zero = pc_zero(l.net, group, .bucket_mb = j->bucket_mb);
+            l.zero = pc_zero(l.net, group, .bucket_mb = j->bucket_mb, .stage = j->zero);
             status = l.zero ? PC_OK : pc_error_last()->status;
         } else if (status == PC_OK && group) {
             l.ddp = pc_ddp(l.net, group, .bucket_mb = j->bucket_mb);
@@ -127,6 +127,8 @@ static pc_status train(const job *j, pc_group *group, int rank, int size, pc_dev
         }
         if (step && pc_step_why(step) && status == PC_OK)
             status = PC_ERR_STATE; /* it was to be recorded */
+        if (l.zero && status == PC_OK)
+            status = pc_zero_gather(l.zero);
         *n = 0;
         for (int i = 0; i < count && status == PC_OK; i++) {
             const int64_t numbers = pc_tensor_count(list[i].tensor);
@@ -190,13 +192,27 @@ static void accumulated_steps(void **state)
     ranks_learn_what_one_learns((job){.network = "cnn", .recorded = true, .accumulate = 3, .bucket_mb = 0});
 }
 
-static void parts_of_the_optimiser(void **state)
+static void zero_stages(void **state)
 {
     (void)state;
-    ranks_learn_what_one_learns((job){.network = "mlp", .zero = true});
-    ranks_learn_what_one_learns((job){.network = "cnn", .zero = true, .bucket_mb = 1e-4, .clip = 0.1, .most = 4});
-    ranks_learn_what_one_learns((job){.network = "mlp", .zero = true, .recorded = true, .clip = 0.1});
-    ranks_learn_what_one_learns((job){.network = "cnn", .zero = true, .recorded = true, .most = 4});
+    for (int stage = ranks_most() > 1 ? 1 : 3; stage <= 3; stage++) {
+        ranks_learn_what_one_learns((job){.network = "mlp", .zero = stage});
+        ranks_learn_what_one_learns((job){.network = "cnn", .zero = stage, .bucket_mb = 1e-4, .clip = 0.1, .most = 4});
+        ranks_learn_what_one_learns((job){.network = "mlp", .zero = stage, .recorded = true, .clip = 0.1});
+        ranks_learn_what_one_learns(
+            (job){.network = "cnn", .zero = stage, .recorded = true, .bucket_mb = 1e-3, .most = 4});
+    }
+}
+
+/* Several backward passes in front of a step add up. */
+static void zero_accumulates(void **state)
+{
+    (void)state;
+    for (int stage = ranks_most() > 1 ? 1 : 3; stage <= 3; stage++) {
+        ranks_learn_what_one_learns((job){.network = "mlp", .zero = stage, .accumulate = 2, .bucket_mb = 1e-3});
+        ranks_learn_what_one_learns(
+            (job){.network = "cnn", .zero = stage, .accumulate = 3, .recorded = true, .most = 4});
+    }
 }
 
 /* A recorded step follows pc_ddp_set_sync: without it ranks go apart, each by its own gradients. */
@@ -273,7 +289,8 @@ int main(void)
         cmocka_unit_test(accumulated_steps),
         cmocka_unit_test(clipped_steps),
         cmocka_unit_test(recordings_follow_the_switch),
-        cmocka_unit_test(parts_of_the_optimiser),
+        cmocka_unit_test(zero_stages),
+        cmocka_unit_test(zero_accumulates),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
 }

@@ -1,0 +1,193 @@
+/* ZeRO's stages: where weights are, who may use them, what memory they take; gradients in 16 bits. */
+#include "dist/threads.h"
+
+enum { LAYERS = 16, WIDTH = 96, ROWS = 4, STEPS = 3 };
+
+typedef struct trial {
+    int stage; /* 0: pc_ddp */
+    bool half, recorded;
+    float *want;     /* weights, which pc_ddp leaves */
+    int64_t *memory; /* of rank 0's device behind the steps */
+} trial;
+
+static pc_module *network(pc_device device)
+{
+    pc_seed(5);
+    pc_module *layers[LAYERS];
+    for (int i = 0; i < LAYERS; i++)
+        layers[i] = pc_linear(WIDTH, WIDTH, .activation = PC_ACTIVATION_RELU);
+    pc_module *net = pc_sequential_new(layers, LAYERS);
+    return pc_module_to(net, device, PC_F32) == PC_OK ? net : NULL;
+}
+
+typedef struct learner {
+    const trial *trial;
+    pc_module *net;
+    pc_optimizer *optimizer;
+    pc_zero *zero;
+    pc_tensor *x;
+} learner;
+
+static pc_status learn(void *user)
+{
+    const learner *l = user;
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        PC_AUTOCAST(l->trial->half ? PC_BF16 : PC_F32) {
+            pc_tensor *y = pc_cast(pc_forward(l->net, l->x), PC_F32);
+            status = pc_backward(pc_mean(pc_mul(y, y)));
+        }
+        if (status == PC_OK)
+            status = l->zero ? pc_zero_step(l->zero, l->optimizer) : pc_optimizer_step(l->optimizer);
+    }
+    return status;
+}
+
+/* --- weights that are elsewhere --- */
+
+static void weights_are_elsewhere(rank_work *r)
+{
+    const trial t = {.stage = 3};
+    learner l = {.trial = &t, .net = network(r->device)};
+    pc_parameter first[1];
+    l.zero = pc_zero(l.net, r->group, .stage = 3, .bucket_mb = 1e-4);
+    RANK_TRUE(l.zero && pc_module_parameter_list(l.net, first, 1) >= 1);
+    pc_tensor *w = first[0].tensor;
+    PC_SCOPE {
+        PC_NO_GRAD {
+            RANK_TRUE(pc_fill(w, 1) == PC_ERR_STATE && strstr(pc_error_last()->message, "pc_zero_gather"));
+            pc_error_clear();
+            float all[WIDTH * WIDTH];
+            RANK_TRUE(pc_read(w, all, sizeof all) == PC_ERR_STATE &&
+                      strstr(pc_error_last()->message, "pc_zero_gather"));
+            pc_error_clear();
+
+            /* What is written between the two counts, and all ranks have it. */
+            RANK_OK(pc_zero_gather(l.zero));
+            RANK_OK(pc_zero_gather(l.zero));
+            RANK_OK(pc_fill(w, 0.5));
+            RANK_OK(pc_zero_release(l.zero));
+            RANK_OK(pc_zero_release(l.zero));
+            RANK_TRUE(pc_read(w, all, sizeof all) == PC_ERR_STATE);
+            pc_error_clear();
+            RANK_OK(pc_zero_gather(l.zero));
+            RANK_OK(pc_read(w, all, sizeof all));
+            for (int i = 0; i < WIDTH * WIDTH; i++)
+                RANK_TRUE(all[i] == 0.5f);
+            RANK_OK(pc_zero_release(l.zero));
+
+            /* A call that uses all of them has all of them. */
+            pc_parameter list[2 * LAYERS];
+            RANK_TRUE(pc_module_parameter_list(l.net, list, 2 * LAYERS) == 2 * LAYERS);
+            pc_tensor *rows[2 * LAYERS];
+            for (int i = 0; i < 2 * LAYERS; i++)
+                rows[i] = pc_reshape(list[i].tensor, PC_SHAPE(pc_tensor_count(list[i].tensor)));
+            RANK_TRUE(pc_cat(rows, 2 * LAYERS, 0) != NULL);
+        }
+    }
+    pc_zero_free(l.zero);
+    RANK_TRUE(pc_sum(w) == NULL && pc_error_last()->status == PC_ERR_STATE);
+    pc_error_clear();
+    pc_module_free(l.net);
+}
+
+static void elsewhere(void **state)
+{
+    (void)state;
+    for (int n = 2; n <= ranks_most() && n <= 4; n++)
+        ranks_work(n, weights_are_elsewhere, NULL);
+}
+
+/* --- memory, and 16 bits --- */
+
+static void train(rank_work *r)
+{
+    const trial *t = r->context;
+    learner l = {.trial = t, .net = network(r->device)};
+    pc_ddp *ddp = NULL;
+    if (t->stage)
+        RANK_TRUE(l.zero = pc_zero(l.net, r->group, .stage = t->stage, .bucket_mb = 0.03));
+    else
+        RANK_TRUE(ddp = pc_ddp(l.net, r->group, .bucket_mb = 0.03));
+    RANK_TRUE(l.optimizer = pc_adam(l.zero ? pc_zero_part(l.zero) : l.net, .lr = 0.01));
+    RANK_TRUE(l.x = pc_full(PC_SHAPE(ROWS, WIDTH), 0.1 * (r->rank + 1), PC_F32, r->device));
+    pc_step *step = t->recorded ? pc_step_new(learn, &l, l.optimizer) : NULL;
+    for (int i = 0; i < STEPS; i++)
+        RANK_OK(step ? pc_step_run(step) : learn(&l));
+    RANK_TRUE(!step || !pc_step_why(step));
+    pc_memory_stats stats;
+    RANK_OK(pc_device_synchronize(r->device));
+    RANK_OK(pc_memory_query(r->device, &stats));
+    if (r->rank == 0 && r->device.type != PC_CPU)
+        *t->memory = stats.in_use;
+    if (l.zero)
+        RANK_OK(pc_zero_gather(l.zero));
+    pc_parameter list[2 * LAYERS];
+    float got[WIDTH * WIDTH];
+    RANK_TRUE(pc_module_parameter_list(l.net, list, 2 * LAYERS) == 2 * LAYERS);
+    for (int i = 0; i < LAYERS; i++) {
+        float *want = t->want + i * WIDTH * WIDTH;
+        RANK_OK(pc_read(list[2 * i].tensor, got, sizeof got));
+        if (!t->stage && r->rank == 0)
+            memcpy(want, got, sizeof got);
+        for (int k = 0; k < WIDTH * WIDTH && t->stage; k++)
+            RANK_TRUE(got[k] - want[k] < 3e-6f && want[k] - got[k] < 3e-6f);
+    }
+    pc_step_free(step);
+    pc_tensor_free(l.x);
+    pc_optimizer_free(l.optimizer);
+    pc_ddp_free(ddp);
+    pc_zero_free(l.zero);
+    pc_module_free(l.net);
+}
+
+/* Rounding of Adam's first steps is all that may differ. */
+static void stages_learn_the_same(void **state)
+{
+    (void)state;
+    static float want[LAYERS * WIDTH * WIDTH];
+    const int n = ranks_most() < 4 ? ranks_most() : 4;
+    for (int half = 0; half <= 1; half++)
+        for (int recorded = 0; recorded <= 1; recorded++) {
+            int64_t memory[4] = {0};
+            for (int stage = 0; stage <= 3; stage++) {
+                trial t = {.stage = stage, .half = half, .recorded = recorded, .want = want, .memory = &memory[stage]};
+                ranks_work(n, train, &t);
+            }
+            const int64_t whole = LAYERS * WIDTH * WIDTH * 4, layer = whole / LAYERS;
+            if (test_device().type == PC_CPU || n < 2 || ranks_are_processes())
+                continue;
+            assert_true(memory[1] < memory[0] + whole / n - whole + whole / 8);                      /* Adam's */
+            assert_true(memory[2] < memory[1] - whole + 4 * layer);                                  /* gradients */
+            assert_true(memory[3] < memory[2] - (whole - whole / n) * (half ? 0.8 : 1) + 6 * layer); /* weights */
+        }
+}
+
+static pc_zero *wrong_stage(pc_module *net, pc_group *group)
+{
+    return pc_zero(net, group, .stage = 4);
+}
+
+static void refused(rank_work *r)
+{
+    pc_module *net = network(r->device);
+    RANK_TRUE(!wrong_stage(net, r->group) && strstr(pc_error_last()->message, "stages 1 to 3"));
+    pc_error_clear();
+    pc_module_free(net);
+}
+
+static void stage_4(void **state)
+{
+    (void)state;
+    ranks_work(1, refused, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(elsewhere),
+        cmocka_unit_test(stages_learn_the_same),
+        cmocka_unit_test(stage_4),
+    };
+    return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
+}
