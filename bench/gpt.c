@@ -8,7 +8,6 @@
 
 typedef struct job {
     pc_module *gpt;
-    pc_optimizer *adamw;
     pc_tensor *x, *y;
 } job;
 
@@ -37,12 +36,9 @@ static pc_status make(job *j, char **word, pc_device device)
                     .vocabulary = atoll(word[5]), .context = (int)shape.dim[1]);
     if (!j->gpt || pc_module_to(j->gpt, device, PC_F32) != PC_OK)
         return pc_error_last()->status;
-    j->adamw = pc_adamw(j->gpt, .lr = 1e-4, .beta2 = 0.95, .weight_decay = 0.1);
     j->x = tokens_of(shape, atoll(word[5]), device);
     j->y = tokens_of(shape, atoll(word[5]), device);
-    if (!j->adamw || !j->x || !j->y)
-        return pc_error_last()->status;
-    return pc_optimizer_set_clip(j->adamw, PC_CLIP_NORM, 1);
+    return j->x && j->y ? PC_OK : pc_error_last()->status;
 }
 
 static pc_status make_from(void *user, char **words, int count, pc_device device)
@@ -56,7 +52,6 @@ static void free_all(void *user)
     job *j = user;
     pc_tensor_free(j->x);
     pc_tensor_free(j->y);
-    pc_optimizer_free(j->adamw);
     pc_module_free(j->gpt);
 }
 
@@ -65,9 +60,14 @@ static pc_module *network_of(void *user)
     return ((job *)user)->gpt;
 }
 
-static pc_optimizer *optimizer_of(void *user)
+static pc_optimizer *optimizer_for(void *user, pc_module *of)
 {
-    return ((job *)user)->adamw;
+    (void)user;
+    pc_optimizer *adamw = pc_adamw(of, .lr = 1e-4, .beta2 = 0.95, .weight_decay = 0.1);
+    if (adamw && pc_optimizer_set_clip(adamw, PC_CLIP_NORM, 1) == PC_OK)
+        return adamw;
+    pc_optimizer_free(adamw);
+    return NULL;
 }
 
 int main(int argc, char **argv)
@@ -78,7 +78,7 @@ int main(int argc, char **argv)
                  .free = free_all,
                  .loss = loss_of,
                  .network = network_of,
-                 .optimizer = optimizer_of,
+                 .optimizer = optimizer_for,
                  .words = argv + 1,
                  .count = argc - 1,
                  .steps = argc > 9 ? atoi(argv[9]) : 20};

@@ -1,4 +1,5 @@
-/* steps.h: the time of training steps as one recording, in one rank or in several, with buckets of BENCH_BUCKET_MB. */
+/* steps.h: the time of training steps as one recording, in one rank or in several, with buckets of
+ * BENCH_BUCKET_MB, by pc_zero of stage BENCH_ZERO where that is set. */
 #ifndef PC_BENCH_STEPS_H
 #define PC_BENCH_STEPS_H
 
@@ -25,6 +26,7 @@ typedef struct training {
     pc_tensor *(*loss)(void *);
     void *user;
     pc_optimizer *optimizer;
+    pc_zero *zero;     /* NULL: all is this rank's */
     pc_dtype autocast; /* PC_F32: none */
 } training;
 
@@ -41,20 +43,18 @@ static inline pc_status learn(void *user)
                 loss = pc_keep(t->loss(t->user));
         status = pc_backward(loss);
         if (status == PC_OK)
-            status = pc_optimizer_step(t->optimizer);
+            status = t->zero ? pc_zero_step(t->zero, t->optimizer) : pc_optimizer_step(t->optimizer);
     }
     return status;
 }
 
 /* Milliseconds until the first step towards less loss was done, and of a step: the median of rounds of `steps`. */
-static inline pc_status steps_timed(pc_tensor *(*loss)(void *), void *user, pc_optimizer *optimizer, pc_dtype autocast,
-                                    pc_device device, int steps, double *first, double *median)
+static inline pc_status steps_timed(training t, pc_device device, int steps, double *first, double *median)
 {
     enum { ROUNDS = 7 };
     double times[ROUNDS] = {0};
     const double begin = now_ms();
-    training t = {loss, user, optimizer, autocast};
-    pc_step *step = pc_step_new(learn, &t, optimizer);
+    pc_step *step = pc_step_new(learn, &t, t.optimizer);
     pc_status status = step ? pc_step_run(step) : pc_error_last()->status;
     if (status == PC_OK)
         status = pc_device_synchronize(device);
@@ -82,36 +82,61 @@ typedef struct trained {
     void (*free)(void *job);
     pc_tensor *(*loss)(void *job);
     pc_module *(*network)(void *job);
-    pc_optimizer *(*optimizer)(void *job);
-    char **words; /* DEVICES PRECISION ... */
+    pc_optimizer *(*optimizer)(void *job, pc_module *of); /* the network, or this rank's part of it */
+    char **words;                                         /* DEVICES PRECISION ... */
     int count, steps;
 } trained;
 
 enum { STEP_MS, FIRST_MS, PEAK_MB };
 
+/* How the network is trained with the other ranks. */
+typedef struct together {
+    pc_ddp *ddp;
+    pc_zero *zero;
+} together;
+
+static inline pc_status join(together *with, pc_module *network, pc_group *group)
+{
+    const double bucket = getenv("BENCH_BUCKET_MB") ? atof(getenv("BENCH_BUCKET_MB")) : 0;
+    const int stage = getenv("BENCH_ZERO") ? atoi(getenv("BENCH_ZERO")) : 0;
+    if (group && stage)
+        with->zero = pc_zero(network, group, .bucket_mb = bucket, .stage = stage);
+    else if (group)
+        with->ddp = pc_ddp(network, group, .bucket_mb = bucket);
+    return !group || with->ddp || with->zero ? PC_OK : pc_error_last()->status;
+}
+
+static inline pc_status train_timed(const trained *t, void *job, const together *with, pc_device device, double *result)
+{
+    const pc_dtype autocast = strcmp(t->words[1], "bf16") == 0 ? PC_BF16 : PC_F32;
+    pc_memory_stats memory = {0};
+    pc_optimizer *optimizer = t->optimizer(job, with->zero ? pc_zero_part(with->zero) : t->network(job));
+    const training steps = {
+        .loss = t->loss, .user = job, .optimizer = optimizer, .zero = with->zero, .autocast = autocast};
+    pc_status status =
+        optimizer ? steps_timed(steps, device, t->steps, &result[FIRST_MS], &result[STEP_MS]) : pc_error_last()->status;
+    if (status == PC_OK)
+        status = pc_memory_query(device, &memory);
+    result[PEAK_MB] = (double)memory.peak * 1e-6;
+    pc_optimizer_free(optimizer);
+    return status;
+}
+
 static inline pc_status rank_trained(bench_rank *r)
 {
     const trained *t = r->user;
-    const char *precision = t->words[1];
-    const pc_dtype autocast = strcmp(precision, "bf16") == 0 ? PC_BF16 : PC_F32;
-    pc_memory_stats memory;
-    const double bucket = getenv("BENCH_BUCKET_MB") ? atof(getenv("BENCH_BUCKET_MB")) : 0;
-    pc_ddp *ddp = NULL;
+    together with = {0};
     void *job = calloc(1, t->job_bytes);
-    if (strcmp(precision, "tf32") == 0)
+    if (strcmp(t->words[1], "tf32") == 0)
         pc_matmul_precision_set(PC_PRECISION_TF32);
     pc_seed(1);
     pc_status status = t->make(job, t->words, t->count, r->device);
-    if (status == PC_OK && r->group)
-        status = (ddp = pc_ddp(t->network(job), r->group, .bucket_mb = bucket)) ? PC_OK : pc_error_last()->status;
     if (status == PC_OK)
-        status = steps_timed(t->loss, job, t->optimizer(job), autocast, r->device, t->steps, &r->result[FIRST_MS],
-                             &r->result[STEP_MS]);
+        status = join(&with, t->network(job), r->group);
     if (status == PC_OK)
-        status = pc_memory_query(r->device, &memory);
-    if (status == PC_OK)
-        r->result[PEAK_MB] = (double)memory.peak * 1e-6;
-    pc_ddp_free(ddp);
+        status = train_timed(t, job, &with, r->device, r->result);
+    pc_ddp_free(with.ddp);
+    pc_zero_free(with.zero);
     t->free(job);
     free(job);
     return status;

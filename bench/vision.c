@@ -12,8 +12,8 @@
 
 typedef struct job {
     pc_module *net;
-    pc_optimizer *optimizer;
     pc_tensor *x, *labels;
+    int classes;
 } job;
 
 static pc_tensor *loss_of(void *user)
@@ -39,14 +39,13 @@ static pc_status make(job *j, const char *network, int64_t batch, int size, int 
                          : pc__arch_new(network, (pc__frame){size, size, 3}, 1, PC_INIT_GLOROT);
     if (!j->net || pc_module_to(j->net, device, PC_F32) != PC_OK)
         return pc_error_last()->status;
-    j->optimizer =
-        classes > 1 ? pc_sgd(j->net, .lr = 0.01, .momentum = 0.9, .weight_decay = 1e-4) : pc_adam(j->net, .lr = 1e-3);
+    j->classes = classes;
     PC_SCOPE {
         pc_tensor *x = pc_permute(pc_randn(PC_SHAPE(batch, size, size, 3), PC_F32, device), PC_SHAPE(0, 3, 1, 2));
         j->x = pc_keep(x);
     }
     j->labels = labels_of(batch, classes, device);
-    return j->optimizer && j->x && j->labels ? PC_OK : pc_error_last()->status;
+    return j->x && j->labels ? PC_OK : pc_error_last()->status;
 }
 
 static pc_status make_from(void *user, char **words, int count, pc_device device)
@@ -60,7 +59,6 @@ static void free_all(void *user)
     job *j = user;
     pc_tensor_free(j->x);
     pc_tensor_free(j->labels);
-    pc_optimizer_free(j->optimizer);
     pc_module_free(j->net);
 }
 
@@ -69,9 +67,10 @@ static pc_module *network_of(void *user)
     return ((job *)user)->net;
 }
 
-static pc_optimizer *optimizer_of(void *user)
+static pc_optimizer *optimizer_for(void *user, pc_module *of)
 {
-    return ((job *)user)->optimizer;
+    const job *j = user;
+    return j->classes > 1 ? pc_sgd(of, .lr = 0.01, .momentum = 0.9, .weight_decay = 1e-4) : pc_adam(of, .lr = 1e-3);
 }
 
 int main(int argc, char **argv)
@@ -82,7 +81,7 @@ int main(int argc, char **argv)
                  .free = free_all,
                  .loss = loss_of,
                  .network = network_of,
-                 .optimizer = optimizer_of,
+                 .optimizer = optimizer_for,
                  .words = argv + 1,
                  .count = argc - 1,
                  .steps = argc > 7 ? atoi(argv[7]) : 10};

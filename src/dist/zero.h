@@ -22,6 +22,7 @@ typedef struct pc__weights {
     pc_tensor *whole[PC__WHOLE_KINDS];       /* as parameters and twins have them; NULL: they are elsewhere */
     uint64_t recording[PC__WHOLE_KINDS];     /* in which that was gathered; 0: none */
     uint64_t touched[PC__WHOLE_KINDS];       /* when a call used it last */
+    bool ahead[PC__WHOLE_KINDS];             /* it was gathered ahead, and no call has used it yet */
     pc__storage *elsewhere[PC__WHOLE_KINDS]; /* what parameters and twins have else; stage 3 */
 } pc__weights;
 

@@ -136,12 +136,24 @@ static pc_status look_ahead(pc_zero *z, int b, int kind)
         return PC_OK;
     keep_few(z, 1);
     z->weights[next].touched[kind] = z->clock;
+    z->weights[next].ahead[kind] = true;
     return bring(z, next, kind);
 }
 
 static int kind_of(const pc_zero *z, const pc_tensor *t)
 {
     return t == z->reducer.parameter[t->watch->number] ? PC__WHOLE_OWN : PC__WHOLE_HALF;
+}
+
+/* The next one is gathered where a call comes to this one. */
+static pc_status use(pc_zero *z, int b, int kind)
+{
+    const bool comes = !z->weights[b].whole[kind] || z->weights[b].ahead[kind];
+    if (!z->weights[b].whole[kind])
+        keep_few(z, 1);
+    z->weights[b].ahead[kind] = false;
+    PC__TRY(bring(z, b, kind));
+    return comes ? look_ahead(z, b, kind) : PC_OK;
 }
 
 /* In front of a call. */
@@ -162,12 +174,7 @@ static pc_status used(pc__leaf_set *set, pc_tensor *const *tensors, int n, bool 
         const int b = z->reducer.buckets.of[tensors[i]->watch->number], kind = kind_of(z, tensors[i]);
         if (z->gathered && kind == PC__WHOLE_OWN)
             continue;
-        const bool there = z->weights[b].whole[kind];
-        if (!there)
-            keep_few(z, 1);
-        PC__TRY(bring(z, b, kind));
-        if (!there)
-            PC__TRY(look_ahead(z, b, kind));
+        PC__TRY(use(z, b, kind));
     }
     return PC_OK;
 }
