@@ -24,7 +24,7 @@ static void at_exit(void)
     if (!the.joined || the.process != getpid())
         return;
     const pc_error *error = pc_error_last();
-    pc__dist_tell_error(error->status != PC_OK ? error->message : "it ended without pc_dist_end");
+    pc__dist_tell_error(error->status, error->status != PC_OK ? error->message : "it ended without pc_dist_end");
 }
 
 static pc_status join_others(const pc__world *world, double seconds)

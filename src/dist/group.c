@@ -215,7 +215,7 @@ void pc__group_abort(pc_group *group, const char *why)
     if (group->place)
         pc__place_abort(group->place, why);
     else
-        pc__dist_tell_error(why);
+        pc__dist_tell_error(pc_error_last()->status, why);
 }
 
 /* What is queued ends before what does it goes. */

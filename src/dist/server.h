@@ -39,6 +39,9 @@ int pc__server_missing(const pc__server *server);
 /* Whether rank has come in this start, and its last beat. */
 PC__SHARED bool pc__server_beat(const pc__server *server, int rank, pc__beat *beat);
 
+/* The kind of error that rank has told in this start; PC_OK: none. */
+PC__SHARED pc_status pc__server_told(const pc__server *server, int rank);
+
 /* Frames of PC__WIRE_NODE to a launcher; `body` is taken. */
 PC__SHARED void pc__server_tell(pc__server *server, int node, pc__text *body);
 

@@ -36,6 +36,7 @@ typedef struct pc__wait {
 typedef struct pc__rank {
     pc__peer *peer;
     pc__beat beat;
+    pc_status told; /* the kind of its error; PC_OK: none, or none that it knows */
     bool came, left, lost;
 } pc__rank;
 

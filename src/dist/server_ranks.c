@@ -149,6 +149,11 @@ bool pc__server_beat(const pc__server *server, int rank, pc__beat *beat)
     return true;
 }
 
+pc_status pc__server_told(const pc__server *server, int rank)
+{
+    return rank >= 0 && rank < server->options.size ? server->ranks[rank].told : PC_OK;
+}
+
 void pc__server_tell(pc__server *server, int node, pc__text *body)
 {
     for (pc__peer *peer = server->peers; peer; peer = peer->next)

@@ -112,10 +112,12 @@ static bool wait_for_value(pc__peer *peer, uint32_t request, const key *name)
 static bool told_error(pc__peer *peer, pc__frame *frame)
 {
     char why[PC__WHY_MAX], text[PC__WHY_MAX];
+    const unsigned kind = pc__take_u8(&frame->body);
     pc__take_text(&frame->body, text, sizeof text - 64);
     if (frame->body.broken || peer->role != PC__WIRE_RANK)
         return false;
     snprintf(why, sizeof why, "rank %d says: %.300s", peer->rank, text);
+    peer->server->ranks[peer->rank].told = (pc_status)kind;
     pc__server_lose(peer->server, peer->rank, false, why);
     return reply(peer, frame->request, PC__WIRE_FINE);
 }

@@ -147,11 +147,12 @@ pc_status pc__beats_get(pc__beat_record *records, int capacity, int *count)
     return end(&call, status);
 }
 
-void pc__dist_tell_error(const char *why)
+void pc__dist_tell_error(pc_status kind, const char *why)
 {
     pc__call call;
     pc__body body;
     pc__call_begin(&call, PC__WIRE_ERROR);
+    pc__put_u8(&call.frame, (unsigned)kind);
     pc__put_bytes(&call.frame, why, strnlen(why, TELL_MAX)); /* which may be the words of the error that goes now */
     const pc_error before = pc__error_take();
     pc__beat_send(); /* for whoever tells of its end */

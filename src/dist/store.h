@@ -71,7 +71,8 @@ pc_status pc__beats_get(pc__beat_record *records, int capacity, int *count);
  * -1 then). `why` is one sentence about the first; it and `rank` may be NULL. Costs one load while all is well. */
 bool pc__dist_lost(int *rank, char why[PC__WHY_MAX]);
 
-/* Tell all others that this rank cannot go on, and why: pc__dist_lost is true there. Only the first call counts. */
-void pc__dist_tell_error(const char *why);
+/* Tell all others that this rank cannot go on, and why: pc__dist_lost is true there. Only the first call counts. The launcher
+ * decides by the kind of error (PC_OK: none that is known) whether fewer ranks could go on. */
+void pc__dist_tell_error(pc_status kind, const char *why);
 
 #endif

@@ -80,7 +80,7 @@ static void give_up(entry *e, const char *why)
     if (stream)
         pc__stream_let_go(stream);
     if (!e->comm->place)
-        pc__dist_tell_error(error.message);
+        pc__dist_tell_error(error.status, error.message);
     e->comm->engine->abort(e->comm, error.message);
 }
 

@@ -9,7 +9,7 @@
 
 #define PC__WIRE_MAGIC "PARACORD"
 #define PC__WIRE_MAGIC_BYTES 8
-#define PC__WIRE_PROTOCOL 1
+#define PC__WIRE_PROTOCOL 2
 #define PC__WIRE_FRAME_MAX ((1u << 24) + (1u << 20)) /* a value and its name */
 #define PC__WIRE_HELLO_MAX 4096u                     /* of somebody who has not shown the token */
 
@@ -26,7 +26,7 @@ typedef enum pc__wire_kind {
     PC__WIRE_CANCEL,      /* of the request of that number: it is answered by what is missing */
     PC__WIRE_BEAT,        /* a beat; no answer */
     PC__WIRE_BEATS,       /* answered by u32 size and the records */
-    PC__WIRE_ERROR,       /* text: the rank cannot go on */
+    PC__WIRE_ERROR,       /* u8 pc_status, text: the rank cannot go on */
     PC__WIRE_BYE,         /* the rank leaves in good order */
     PC__WIRE_REPLY,       /* server: u8 pc__wire_result, what was asked for */
     PC__WIRE_LOST,        /* server: u32 rank, text */

@@ -103,7 +103,7 @@ static void a_stopped_rank_is_told(void **state)
 
 static void tell(void)
 {
-    pc__dist_tell_error("the disk of this host is full");
+    pc__dist_tell_error(PC_ERR_FILE, "the disk of this host is full");
     pause();
 }
 
