@@ -9,7 +9,8 @@
 
 typedef struct launch_settings {
     const char *master, *bind;
-    int ranks, nodes, node_rank, restarts;
+    int ranks, nodes, node_rank, restarts, min_ranks;
+    bool elastic;
     double timeout;
 } launch_settings;
 
@@ -22,6 +23,7 @@ static int run(const cli_call *call)
                                        .node_rank = s->node_rank,
                                        .master = s->master,
                                        .max_restarts = s->restarts,
+                                       .min_ranks = s->elastic ? (s->min_ranks ? s->min_ranks : 1) : 0,
                                        .bind = strcmp(s->bind, "none") ? PC_LAUNCH_BIND_NUMA : PC_LAUNCH_BIND_NONE,
                                        .timeout_seconds = s->timeout,
                                        .out = stdout,
@@ -29,6 +31,10 @@ static int run(const cli_call *call)
     if (s->node_rank >= s->nodes) {
         cli_error(call->command, "--node-rank is %d, but --nodes is %d: hosts count from 0 to %d", s->node_rank,
                   s->nodes, s->nodes - 1);
+        return CLI_WRONG_USAGE;
+    }
+    if (s->min_ranks && !s->elastic) {
+        cli_error(call->command, "--min-ranks is for --elastic: without it the job goes on with all ranks or none");
         return CLI_WRONG_USAGE;
     }
     if (pc_launch(call->line->values, options, &status) != PC_OK)
@@ -48,6 +54,10 @@ static const cli_option options[] = {
     {"ranks", 'n', CLI_INT, AT(ranks), "1", "N", .help = "Ranks on this host", .min = 1, .max = 4096},
     {"max-restarts", 0, CLI_INT, AT(restarts), "0", "N", .help = "Start all ranks again so often when one has failed",
      .min = 0, .max = 1000000},
+    {"elastic", 0, CLI_FLAG, AT(elastic), NULL, NULL,
+     .help = "Go on without a GPU or a host that has failed for good, with fewer ranks"},
+    {"min-ranks", 0, CLI_INT, AT(min_ranks), NULL, "N", .help = "Fewest ranks that --elastic goes on with (1)",
+     .min = 1, .max = 1000000},
     {"bind", 0, CLI_CHOICE, AT(bind), "numa", "HOW", .help = "Which cores ranks may use", .choices = binds},
     {"nodes", 0, CLI_INT, AT(nodes), "1", "N", .help = "Hosts; the command is started on each of them", .min = 1,
      .max = 65536, .group = "Several hosts"},
@@ -67,6 +77,8 @@ static const cli_example examples[] = {
     {"paracord launch -n 4 -- ./train --epochs 5", "Four ranks on this machine"},
     {"paracord launch -n 4 --max-restarts 3 -- python3 train.py",
      "A program of PyTorch, started again when a rank fails"},
+    {"paracord launch -n 4 --max-restarts 9 --elastic -- paracord train pictures --resume",
+     "Go on from the last checkpoint, with fewer GPUs when one has failed for good"},
     {"paracord launch -n 8 --nodes 2 --node-rank 1 --master 10.0.0.1:29500 -- ./train", "The second of two hosts"},
     {0},
 };
@@ -80,7 +92,9 @@ const cli_command cli_launch = {
                    "front. When one fails, or gives no sign of "
                    "life for PARACORD_BEAT_LIMIT seconds (10), the others are stopped within seconds, it is told which "
                    "one and of what, and "
-                   "all are started again while restarts are left.\n"
+                   "all are started again while restarts are left. With --elastic the job goes on without a rank's GPU "
+                   "that has failed twice within ten minutes, without a host that does not come back, and without "
+                   "whatever fails when no restart is left.\n"
                    "Several hosts share a secret, PARACORD_TOKEN, which has to be set on all of them.\n"
                    "Exit status: 0, or that of the rank that failed first (128 + the signal that ended it).",
     .group = "Many processes",

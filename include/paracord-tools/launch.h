@@ -26,6 +26,7 @@ typedef struct pc_launch_options {
     int node_rank;          /* which of them this is, from 0 */
     const char *master;     /* "HOST:PORT" at which node 0 serves the store; needed for several nodes */
     int max_restarts;       /* how often all ranks are started again when one has failed */
+    int min_ranks;          /* the job goes on with as few ranks of all hosts; 0: with all or none */
     pc_launch_bind bind;    /* which CPUs ranks may use */
     double timeout_seconds; /* how long hosts wait for each other; 0: 60 */
     FILE *out, *err;        /* for what ranks write, and for what is told of them; NULL: stdout and stderr */
@@ -36,6 +37,10 @@ typedef struct pc_launch_options {
  * and wait for their end. What they write comes out line by line, with "[rank] " in front. When one of them fails, or
  * gives no sign of life for PARACORD_BEAT_LIMIT seconds (10) once it has called pc_dist_init, all are stopped (SIGTERM, after
  * 5 s SIGKILL), with whatever they have started, and started again while restarts are left.
+ *
+ * With min_ranks above 0 the job is elastic: the next start leaves out the place (the GPU) of a rank that has failed twice
+ * within 600 s, a host that does not come back within timeout_seconds, and what failed when no restart is left, while so
+ * many ranks remain. Programs then have another world: docs/launch.md. Node 0's max_restarts and min_ranks count.
  *
  * *status is 0, or the exit status of the first rank that failed (128 + the signal that ended it).
  *

@@ -43,7 +43,7 @@ static inline int rank_of_mode(const char *mode)
     fflush(stdout);
     if (!strcmp(mode, "fine"))
         return pc_dist_end() == PC_OK ? 0 : 93;
-    if (!strcmp(mode, "once") && start > 0)
+    if ((!strcmp(mode, "once") && start > 0) || pc_dist_size() <= number_of("FINE_FOR"))
         return pc_dist_end() == PC_OK ? 0 : 93;
     if (!strcmp(mode, "catch")) {
         signal(SIGINT, note);
@@ -55,7 +55,9 @@ static inline int rank_of_mode(const char *mode)
         printf("rank %d caught %d\n", rank, (int)caught);
         return pc_dist_end() == PC_OK ? 0 : 93;
     }
-    if (!strcmp(mode, "wait") || rank != 1)
+    if (!strcmp(mode, "host") && rank == pc_dist_size() - 1)
+        kill(getppid(), SIGKILL);
+    if (!strcmp(mode, "host") || !strcmp(mode, "wait") || rank != 1)
         return wait_for_the_end();
     if (!strcmp(mode, "kill") || !strcmp(mode, "once"))
         kill(getpid(), SIGKILL);
@@ -64,6 +66,10 @@ static inline int rank_of_mode(const char *mode)
     if (!strcmp(mode, "beat")) {
         pc__beat_set(&(pc__beat){.entered = 17, .finished = 16, .bytes = 4096, .name = "all_reduce"});
         exit(4);
+    }
+    if (!strcmp(mode, "disk")) {
+        (void)pc_fail(PC_ERR_FILE, "cannot write here: No space left on device");
+        return pc_report(stderr);
     }
     if (!strcmp(mode, "error")) {
         (void)pc_fail(PC_ERR_SHAPE, "the shapes of rank 1 do not fit");

@@ -92,7 +92,8 @@ static void spawn_failed(pc__launch *l, const pc__process *p)
 /* One rank: two pipes, its variables, its process. */
 static bool start_rank(pc__launch *l, int local_rank)
 {
-    pc__process *p = &l->processes[local_rank];
+    const int place = l->start.places[local_rank];
+    pc__process *p = &l->processes[place];
     FILE *to[2] = {l->options.out, l->options.err};
     int pipes[2][2] = {{-1, -1}, {-1, -1}};
     p->rank = l->start.base + local_rank;
@@ -108,7 +109,7 @@ static bool start_rank(pc__launch *l, int local_rank)
     }
     if (fine) {
         const int files[2] = {pipes[0][1], pipes[1][1]};
-        fine = pc__spawn(l, p, local_rank, environment, files);
+        fine = pc__spawn(l, p, place, environment, files);
     }
     for (int i = 0; i < 2; i++)
         if (pipes[i][1] >= 0)
@@ -123,10 +124,11 @@ static void start(pc__launch *l)
     l->stopping = false;
     l->stop_at = l->ended_at = 0;
     (void)pc__pmix_start(l);
-    for (int i = 0; i < l->options.ranks; i++)
+    for (int i = 0; i < l->start.ranks; i++)
         if (!start_rank(l, i)) {
-            l->processes[i].runs = false;
-            spawn_failed(l, &l->processes[i]);
+            pc__process *p = &l->processes[l->start.places[i]];
+            p->runs = false;
+            spawn_failed(l, p);
             break;
         }
 }
@@ -153,16 +155,31 @@ void pc__agent_signal(pc__launch *launch, int number)
     signal_ranks(launch, number);
 }
 
+static bool hear_places(pc__launch *l, pc__body *body)
+{
+    pc__start *s = &l->start;
+    s->ranks = 0;
+    for (uint32_t n = pc__take_u32(body); n > 0 && !body->broken; n--) {
+        const uint32_t place = pc__take_u32(body);
+        if (place >= (uint32_t)l->options.ranks || s->ranks == l->options.ranks)
+            return false;
+        s->places[s->ranks++] = (int)place;
+    }
+    return !body->broken && s->ranks > 0;
+}
+
 static void hear_start(pc__launch *l, pc__body *body)
 {
     pc__start *s = &l->start;
     s->generation = (int)pc__take_u32(body);
     s->size = (int)pc__take_u32(body);
     s->base = (int)pc__take_u32(body);
+    s->node = (int)pc__take_u32(body);
+    s->nodes = (int)pc__take_u32(body);
     s->master_port = (int)pc__take_u32(body);
     pc__take_text(body, s->master, sizeof s->master);
     pc__take_text(body, s->run, sizeof s->run);
-    if (!body->broken && !l->busy)
+    if (hear_places(l, body) && !l->busy)
         start(l);
 }
 
@@ -225,7 +242,8 @@ static void tick(uv_timer_t *timer)
 pc_status pc__agent_begin(pc__launch *launch)
 {
     launch->processes = pc__calloc((size_t)launch->options.ranks, sizeof *launch->processes);
-    if (!launch->processes)
+    launch->start.places = pc__calloc((size_t)launch->options.ranks, sizeof *launch->start.places);
+    if (!launch->processes || !launch->start.places)
         return PC_ERR_MEMORY;
     uv_timer_init(&launch->loop, &launch->agent_timer);
     launch->agent_timer.data = launch;

@@ -47,30 +47,61 @@ static int free_port(void)
     return fine ? ntohs(address.sin_port) : 29500;
 }
 
+/* How many of the hosts before this one have ranks in this start. */
+static int nodes_before(const pc__launch *l, int node)
+{
+    int n = 0;
+    for (int i = 0; i < node; i++)
+        n += l->nodes[i].ranks > 0;
+    return n;
+}
+
+/* Where rank 0 is, for programs whose rank 0 serves something. */
+static void name_master(const pc__launch *l, char host[PC__HOST_MAX])
+{
+    int ignored, first = 0;
+    snprintf(host, PC__HOST_MAX, "127.0.0.1");
+    if (l->options.nodes == 1)
+        return;
+    while (!l->nodes[first].ranks)
+        first++;
+    if (first)
+        snprintf(host, PC__HOST_MAX, "%s", l->nodes[first].host);
+    else
+        (void)pc__env_address("--master", l->options.master, host, &ignored);
+}
+
 static void say_start(pc__launch *l, int node, int port)
 {
-    char host[PC__HOST_MAX] = "127.0.0.1";
-    int ignored;
+    const pc__node *n = &l->nodes[node];
+    char master[PC__HOST_MAX];
     pc__text body = {0};
-    if (l->options.nodes > 1)
-        (void)pc__env_address("--master", l->options.master, host, &ignored);
+    name_master(l, master);
     pc__put_u8(&body, PC__SAY_START);
     pc__put_u32(&body, (uint32_t)l->generation);
     pc__put_u32(&body, (uint32_t)l->size);
-    pc__put_u32(&body, (uint32_t)l->nodes[node].base);
+    pc__put_u32(&body, (uint32_t)n->base);
+    pc__put_u32(&body, (uint32_t)nodes_before(l, node));
+    pc__put_u32(&body, (uint32_t)nodes_before(l, l->options.nodes));
     pc__put_u32(&body, (uint32_t)port);
-    pc__put_text(&body, host);
+    pc__put_text(&body, master);
     pc__put_text(&body, l->start.run);
+    pc__put_u32(&body, (uint32_t)n->ranks);
+    for (int place = 0; place < n->places; place++)
+        if (!n->slots[place].out)
+            pc__put_u32(&body, (uint32_t)place);
     pc__job_say(l, node, &body);
 }
 
 static void start_if_all_are_ready(pc__launch *l)
 {
+    for (int node = 0; node < l->options.nodes; node++)
+        if (!l->nodes[node].ready && !l->nodes[node].out)
+            return;
     l->size = 0;
     for (int node = 0; node < l->options.nodes; node++) {
-        if (!l->nodes[node].ready)
-            return;
         l->nodes[node].base = l->size;
+        l->nodes[node].ranks = pc__job_places(&l->nodes[node]);
         l->size += l->nodes[node].ranks;
     }
     if (pc__server_restart(l->server, l->size, l->generation) != PC_OK) {
@@ -85,9 +116,10 @@ static void start_if_all_are_ready(pc__launch *l)
     l->failed = -1;
     const int port = free_port();
     for (int node = 0; node < l->options.nodes; node++)
-        l->nodes[node].busy = true;
+        l->nodes[node].busy = l->nodes[node].ranks > 0;
     for (int node = l->options.nodes - 1; node >= 0; node--)
-        say_start(l, node, port);
+        if (l->nodes[node].busy)
+            say_start(l, node, port);
 }
 
 static bool any_busy(const pc__launch *l)
@@ -123,13 +155,11 @@ static void settle(pc__launch *l)
     }
     if (!l->signalled)
         pc__job_tell_culprit(l);
-    if (l->signalled || l->restarts >= l->options.max_restarts) {
+    if (l->signalled || !pc__job_goes_on(l)) {
         end(l, l->signalled ? 128 + l->signalled : l->culprit_status);
         return;
     }
-    l->restarts++;
     l->generation++;
-    pc__launch_tell(l, "starting all ranks again (restart %d of %d)", l->restarts, l->options.max_restarts);
     gather(l);
 }
 
@@ -144,9 +174,8 @@ void pc__job_hear(pc__launch *launch, int node, pc__body *body)
         return;
     switch (what) {
     case PC__SAY_READY:
-        n->ready = true;
-        n->ranks = PC__MIN(PC__MAX(a, 1), PC__RANKS_MAX / launch->options.nodes);
         snprintf(n->host, sizeof n->host, "%.63s", text);
+        n->ready = pc__job_take_node(launch, node, PC__MIN(PC__MAX(a, 1), PC__RANKS_MAX / launch->options.nodes));
         if (launch->phase == PC__GATHERING)
             start_if_all_are_ready(launch);
         break;
@@ -215,6 +244,10 @@ static void tick(uv_timer_t *timer)
     if (l->phase == PC__GATHERING && l->signalled)
         end(l, 128 + l->signalled);
     else if (l->phase == PC__GATHERING && now > l->gather_until) {
+        if (pc__job_goes_without(l)) {
+            start_if_all_are_ready(l);
+            return;
+        }
         missing_nodes(l);
         end(l, 1);
     } else if (l->phase == PC__RUNNING && l->told_at && now > l->told_at + TOLD_LIMIT_MS)

@@ -48,6 +48,7 @@ static void blame(pc__launch *l, int rank, int status, const char *said)
 {
     l->has_culprit = true;
     l->culprit = rank;
+    pc__job_find_place(l, rank, &l->culprit_node, &l->culprit_place);
     l->culprit_status = status;
     snprintf(l->culprit_said, sizeof l->culprit_said, "%s", said);
 }
@@ -134,6 +135,7 @@ void pc__job_node_lost(pc__launch *launch, int node, const char *why)
         return;
     if (!launch->has_culprit) {
         blame(launch, -1, 1, text);
+        launch->culprit_node = node;
         launch->culprit_known = true;
         pc__job_tell_culprit(launch);
     }

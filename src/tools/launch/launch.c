@@ -99,6 +99,8 @@ static pc_status check(pc__launch *l)
                         o->node_rank, o->nodes);
     if (o->max_restarts < 0)
         return pc__fail(PC_ERR_ARGUMENT, "pc_launch: max_restarts is %d, below 0", o->max_restarts);
+    if (o->min_ranks < 0)
+        return pc__fail(PC_ERR_ARGUMENT, "pc_launch: min_ranks is %d, below 0", o->min_ranks);
     if ((unsigned)o->bind > PC_LAUNCH_BIND_NONE)
         return pc__fail(PC_ERR_ARGUMENT, "pc_launch: bind is %d, none of PC_LAUNCH_BIND_", (int)o->bind);
     if (!(o->timeout_seconds >= 0) || o->timeout_seconds > 1e6)
@@ -148,6 +150,8 @@ static pc_status prepare(pc__launch *l)
                             "several hosts need --master HOST:PORT, the address of node 0 and a free port there");
         PC__TRY(pc__env_address("--master", l->options.master, host, &port));
         snprintf(l->store, sizeof l->store, "%s", l->options.master);
+        if (l->options.node_rank == 0) /* its own ranks need no network, which may go */
+            snprintf(l->store, sizeof l->store, "127.0.0.1:%d", port);
     }
     if (l->options.bind == PC_LAUNCH_BIND_NUMA && sched_getaffinity(0, sizeof allowed, &allowed) == 0)
         l->cpus = pc__cpus_divide("/sys", l->options.ranks, &allowed, sizeof allowed, getenv("CUDA_VISIBLE_DEVICES"));
@@ -167,7 +171,10 @@ static void close_all(pc__launch *l)
     uv_run(&l->loop, UV_RUN_DEFAULT);
     uv_loop_close(&l->loop);
     pc__free(l->link);
+    for (int i = 0; l->nodes && i < l->options.nodes; i++)
+        pc__free(l->nodes[i].slots);
     pc__free(l->nodes);
+    pc__free(l->start.places);
     pc__free(l->processes);
 }
 

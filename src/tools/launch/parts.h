@@ -29,8 +29,12 @@ typedef enum pc__say {
     PC__SAY_END        /* job: u32 status, text; it is over */
 } pc__say;
 
+/* Ranks of a host are numbered among those that the start has; each has a place of the host, which is the number of its GPU
+ * and of its cores. Where no place is left out these are the same. */
 typedef struct pc__start {
     int generation, size, base; /* of the world, and the first rank of this host */
+    int ranks, *places;         /* of this host */
+    int node, nodes;            /* number among the hosts of this start, and how many those are */
     int master_port;
     char master[PC__HOST_MAX], run[40];
 } pc__start;
@@ -53,9 +57,18 @@ typedef struct pc__process {
     pc__lines lines[2];
 } pc__process;
 
+/* Where a rank runs. */
+typedef struct pc__slot {
+    bool out; /* the next start goes without it */
+    bool failed;
+    uint64_t failed_at; /* ms */
+} pc__slot;
+
 typedef struct pc__node {
-    bool here, ready, busy; /* connected; waits for a start; has processes */
-    int ranks, base;
+    bool here, ready, busy;  /* connected; waits for a start; has processes */
+    bool out;                /* nobody waits for it */
+    int places, ranks, base; /* ranks of this start, of which `base` is the first */
+    pc__slot *slots;
     char host[64];
 } pc__node;
 
@@ -89,7 +102,8 @@ struct pc__launch {
     int restarts, generation, size;
     uint64_t gather_until, told_at;
     uv_timer_t job_timer;
-    int culprit, culprit_status; /* rank, -1: none or a node */
+    int culprit, culprit_status;     /* rank, -1: none or a node */
+    int culprit_node, culprit_place; /* -1: the node itself */
     bool has_culprit, culprit_known, culprit_told;
     char culprit_said[PC__WHY_MAX], culprit_end[PC__WHY_MAX];
     int failed, failed_status; /* the rank that ended badly first, which may not be the culprit; -1: none */
@@ -123,6 +137,14 @@ void pc__job_node_lost(pc__launch *launch, int node, const char *why);
 void pc__job_tell_culprit(pc__launch *launch);
 void pc__job_stop(pc__launch *launch, int kill_rank);
 
+/* elastic.c: which places the next start has. Behind a start that failed: whether there is another one, which is told. Whether
+ * the job goes on without the nodes that have not come in time. */
+bool pc__job_take_node(pc__launch *launch, int node, int ranks);
+int pc__job_places(const pc__node *node); /* of the next start */
+void pc__job_find_place(const pc__launch *launch, int rank, int *node, int *place);
+bool pc__job_goes_on(pc__launch *launch);
+bool pc__job_goes_without(pc__launch *launch);
+
 /* link.c: an agent's connection to node 0. */
 pc_status pc__link_begin(pc__launch *launch);
 void pc__link_say(pc__launch *launch, pc__text *body);
@@ -130,9 +152,9 @@ void pc__link_close(pc__launch *launch);
 
 /* spawn.c: the program as `path`; a process of it. False with an error. */
 pc_status pc__spawn_find(pc__launch *launch);
-bool pc__spawn(pc__launch *launch, pc__process *process, int local_rank, char **environment, const int files[2]);
+bool pc__spawn(pc__launch *launch, pc__process *process, int place, char **environment, const int files[2]);
 
-/* variables.c: the environment of a rank: texts from pc__alloc, NULL at the end. */
+/* variables.c: the environment of a rank of this host: texts from pc__alloc, NULL at the end. */
 char **pc__variables(pc__launch *launch, int local_rank);
 void pc__variables_free(char **variables);
 

@@ -137,7 +137,7 @@ static void put_text(pmix_info_t *info, const char *key, char *text)
 
 static size_t put_job(pmix *p, pc__launch *l, pmix_info_t *at)
 {
-    const uint32_t n = (uint32_t)l->options.ranks;
+    const uint32_t n = (uint32_t)l->start.ranks;
     size_t i = 0;
     put_u32(&at[i++], PMIX_UNIV_SIZE, n);
     put_u32(&at[i++], PMIX_JOB_SIZE, n);
@@ -174,7 +174,7 @@ static size_t put_one(pc__launch *l, pmix_info_t *at, int rank)
 /* Tell the server of the job and its ranks. It copies what it is given. */
 static bool describe(pmix *p, pc__launch *l)
 {
-    const int n = l->options.ranks;
+    const int n = l->start.ranks;
     pmix_info_t *job = pc__calloc((size_t)n + INFOS_MOST, sizeof *job);
     pmix_info_t *ranks = pc__calloc((size_t)n * OF_A_RANK, sizeof *ranks);
     pmix_data_array_t *arrays = pc__calloc((size_t)n, sizeof *arrays);
@@ -210,7 +210,7 @@ bool pc__pmix_start(pc__launch *launch)
     snprintf(p->space, sizeof p->space, "%s.%d", launch->start.run, launch->start.generation);
     pc__folder_fresh(&p->folder, "segments", p->segments); /* ranks that were killed leave theirs behind */
     bool fine = describe(p, launch);
-    for (int rank = 0; rank < launch->options.ranks && fine; rank++) {
+    for (int rank = 0; rank < launch->start.ranks && fine; rank++) {
         const pmix_proc_t process = process_of(p, rank);
         fine = wait_for(p, p->PMIx_server_register_client(&process, getuid(), getgid(), NULL, finished, p));
     }

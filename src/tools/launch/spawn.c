@@ -80,7 +80,7 @@ static void become(pc__launch *launch, pid_t parent, const void *cpus, char **en
     _exit(127);
 }
 
-bool pc__spawn(pc__launch *launch, pc__process *process, int local_rank, char **environment, const int files[2])
+bool pc__spawn(pc__launch *launch, pc__process *process, int place, char **environment, const int files[2])
 {
     int tell[2], problem = 0;
     const pid_t parent = getpid();
@@ -93,7 +93,7 @@ bool pc__spawn(pc__launch *launch, pc__process *process, int local_rank, char **
     pthread_sigmask(SIG_SETMASK, &all, &before);
     const pid_t child = fork();
     if (child == 0)
-        become(launch, parent, launch->cpus ? launch->cpus[local_rank] : NULL, environment, files, tell[1]);
+        become(launch, parent, launch->cpus ? launch->cpus[place] : NULL, environment, files, tell[1]);
     problem = child < 0 ? errno : 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     close(tell[1]);

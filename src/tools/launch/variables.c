@@ -69,6 +69,52 @@ static void add_text(list *l, const char *name, const char *value)
     add(l, text);
 }
 
+#define DEVICES "CUDA_VISIBLE_DEVICES"
+
+static bool has_place(const pc__start *start, int place)
+{
+    for (int i = 0; i < start->ranks; i++)
+        if (start->places[i] == place)
+            return true;
+    return false;
+}
+
+static int count_of(const char *devices)
+{
+    int n = 1;
+    for (; *devices; devices++)
+        n += *devices == ',';
+    return n;
+}
+
+/* Programs take the GPU of their LOCAL_RANK: those of places that are left out are hidden, so that it is another one's. Not
+ * where ranks share GPUs. */
+static bool add_devices(list *l, const pc__launch *launch)
+{
+    const int places = launch->options.ranks;
+    const char *given = getenv(DEVICES);
+    pc__text out = {0};
+    if (launch->start.ranks == places || (given && count_of(given) < places))
+        return false;
+    pc__text_add(&out, DEVICES "=");
+    for (int place = 0, n = 0; given ? *given : place < places; place++) {
+        const int length = given ? (int)strcspn(given, ",") : 0;
+        if (place >= places || has_place(&launch->start, place)) {
+            if (given)
+                pc__text_add(&out, "%s%.*s", n++ ? "," : "", length, given);
+            else
+                pc__text_add(&out, "%s%d", n++ ? "," : "", place);
+        }
+        if (given)
+            given += length + (given[length] == ',');
+    }
+    l->failed = l->failed || out.failed;
+    if (!l->failed)
+        add(l, out.data);
+    pc__text_free(&out);
+    return true;
+}
+
 void pc__variables_free(char **variables)
 {
     for (int i = 0; variables && variables[i]; i++)
@@ -80,8 +126,9 @@ char **pc__variables(pc__launch *launch, int local_rank)
 {
     list l = {0};
     const pc__start *s = &launch->start;
+    const bool fewer = add_devices(&l, launch);
     for (char **at = environ; *at; at++)
-        if (!is_dropped(*at))
+        if (!is_dropped(*at) && (!fewer || strncmp(*at, DEVICES "=", sizeof DEVICES) != 0))
             add(&l, *at);
     const struct {
         const char *name;
@@ -90,11 +137,11 @@ char **pc__variables(pc__launch *launch, int local_rank)
         {"RANK", s->base + local_rank},
         {"ROLE_RANK", s->base + local_rank},
         {"LOCAL_RANK", local_rank},
-        {"GROUP_RANK", launch->options.node_rank},
+        {"GROUP_RANK", s->node},
         {"WORLD_SIZE", s->size},
         {"ROLE_WORLD_SIZE", s->size},
-        {"LOCAL_WORLD_SIZE", launch->options.ranks},
-        {"GROUP_WORLD_SIZE", launch->options.nodes},
+        {"LOCAL_WORLD_SIZE", s->ranks},
+        {"GROUP_WORLD_SIZE", s->nodes},
         {"MASTER_PORT", s->master_port},
         {"TORCHELASTIC_RESTART_COUNT", s->generation},
         {"TORCHELASTIC_MAX_RESTARTS", launch->options.max_restarts},

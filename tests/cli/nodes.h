@@ -1,0 +1,66 @@
+/* nodes.h: paracord launch on two hosts, which are two launchers on one, or two network namespaces with a cable between. */
+#ifndef PC_TEST_NODES_H
+#define PC_TEST_NODES_H
+
+#include "launch.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
+static inline int free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof address;
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, n), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &n), 0);
+    close(fd);
+    return ntohs(address.sin_port);
+}
+
+/* In the lines below: "node R OPTIONS -- COMMAND" is the launcher of host R, in its namespace where there is one. */
+#define NODE                                                                                                           \
+    "node() { r=$1; shift; ${IN:+ip netns exec $IN$r} timeout 30 $P launch --nodes 2 --node-rank $r --master $M "      \
+    "\"$@\"; }; "
+
+static inline void fresh(void)
+{
+    char address[64];
+    snprintf(address, sizeof address, "127.0.0.1:%d", free_port());
+    setenv("M", address, 1);
+    setenv("PARACORD_TOKEN", "a secret of two hosts", 1);
+}
+
+/* Both launchers' output and exit statuses: what 0 prints is in `a`, what 1 prints in `b`. */
+static inline void both(const char *line)
+{
+    char whole[2048];
+    fresh();
+    snprintf(whole, sizeof whole, NODE "%s; cat a b; rm -f a b", line);
+    assert_status(whole, 0);
+}
+
+/* Two hosts, A0 and A1, with a cable between them. */
+static inline int lay_cable(void **state)
+{
+    char names[32];
+    (void)state;
+    snprintf(names, sizeof names, "pc%d-", (int)getpid() % 100000);
+    setenv("IN", names, 1);
+    (void)shell(output, "exec 2>&1; ip netns add ${IN}0 && ip netns add ${IN}1 && "
+                        "ip link add v0 netns ${IN}0 type veth peer name v1 netns ${IN}1 && for i in 0 1; do "
+                        "ip -n $IN$i addr add 10.231.77.1$i/24 dev v$i && ip -n $IN$i link set v$i up && ip -n $IN$i "
+                        "link set lo up; done");
+    return 0; /* where that is not allowed the test says so */
+}
+
+static inline int take_away(void **state)
+{
+    (void)state;
+    (void)shell(output, "ip netns del ${IN}0; ip netns del ${IN}1");
+    unsetenv("IN");
+    unsetenv("PARACORD_BEAT_LIMIT");
+    return 0;
+}
+
+#endif
