@@ -47,7 +47,7 @@ static void note_speed(pc__gpt_training *t, const pace *c)
     if (c->steps < 1 || !(c->spent > 0))
         return;
     const double tokens = (double)pc_tensor_count(t->x) * (double)c->steps / c->spent;
-    t->at.tokens_per_second = t->run.tokens_per_second = tokens * t->ranks;
+    t->at.tokens_per_second = t->run.tokens_per_second = tokens / t->o.batch * t->all;
     t->at.mfu = t->run.mfu = tokens * pc_gpt_flops(t->gpt, t->x->shape[1]) / t->peak;
     t->at.seconds_left = (double)(t->o.steps - t->at.step) * c->spent / (double)c->steps;
 }
@@ -57,8 +57,7 @@ static pc_status one_step(pc__gpt_training *t, pace *c)
     const double start = pc__seconds_now();
     t->at.lr = pc_schedule_lr(&t->schedule, t->at.step);
     pc_optimizer_set_lr(t->optimizer, t->at.lr);
-    PC__TRY(pc__corpus_draw_rows(t->corpus, PC_CORPUS_TRAINING, t->o.seed, t->at.step, t->rank * (int64_t)t->o.batch,
-                                 t->x, t->y));
+    PC__TRY(pc__corpus_draw_rows(t->corpus, PC_CORPUS_TRAINING, t->o.seed, t->at.step, t->first, t->x, t->y));
     PC__TRY(pc_step_run(t->step));
     t->at.step++, t->summed++;
     const int every = t->device.type == PC_CPU ? 1 : 10;
@@ -83,7 +82,7 @@ static pc_status mean_loss(pc__gpt_training *t, pc_corpus_part part, double *mea
     pc_status status = PC_OK;
     double sum = 0;
     for (int i = 0; i < t->o.test_batches && status == PC_OK; i++) {
-        status = pc__corpus_draw_rows(t->corpus, part, t->o.seed + 1, i, t->rank * (int64_t)t->o.batch, t->x, t->y);
+        status = pc__corpus_draw_rows(t->corpus, part, t->o.seed + 1, i, t->first, t->x, t->y);
         PC_NO_GRAD
             PC_SCOPE {
                 PC__EVALUATE
@@ -94,7 +93,7 @@ static pc_status mean_loss(pc__gpt_training *t, pc_corpus_part part, double *mea
                 }
             }
     }
-    *mean = sum / t->o.test_batches;
+    *mean = t->weight * sum / t->o.test_batches;
     return status == PC_OK ? pc__gpt_ranks_mean(t, mean) : status;
 }
 
@@ -131,7 +130,7 @@ static pc_status write_report(pc__gpt_training *t, bool running)
     t->run.network = t->words;
     t->run.step = t->at.step, t->run.steps = t->o.steps;
     t->run.parameters = pc_module_parameter_elements(t->gpt);
-    t->run.tokens = pc_tensor_count(t->x) * t->ranks;
+    t->run.tokens = (int64_t)t->all * t->x->shape[1];
     t->run.running = running;
     return t->o.report(path, &t->run);
 }
@@ -212,7 +211,7 @@ pc_status pc_gpt_train(pc_gpt_train_options options, pc_gpt_train_summary *summa
     pc__gpt_ranks_fail(t, status);
     const pc__gpt_tested *last = t->run.tested_count ? &t->run.tested[t->run.tested_count - 1] : NULL;
     summary->steps_done = t->at.step;
-    summary->batch = t->o.batch * t->ranks;
+    summary->batch = t->all;
     summary->parameters = t->gpt ? pc_module_parameter_elements(t->gpt) : 0;
     summary->loss = last ? last->loss : NAN;
     summary->test_loss = last ? last->test_loss : NAN;

@@ -23,7 +23,9 @@ typedef struct pc__gpt_training {
     pc_schedule schedule;
     pc_tensor *x, *y, *loss; /* of a step; loss: float32 [1], the sum since it was last read */
     pc_step *step;
-    int rank, ranks;      /* o.batch is this rank's */
+    int rank, ranks; /* o.batch is this rank's part, from row `first` on of `all` */
+    int first, all;
+    double weight;        /* of this rank's mean loss in that of all ranks, times their number */
     pc_ddp *ddp;          /* NULL: it is alone */
     bool stopping;        /* a rank was asked to */
     char settings[1024];  /* what must be the same for going on */
@@ -36,10 +38,11 @@ typedef struct pc__gpt_training {
     pc_gpt_progress at;
 } pc__gpt_training;
 
-/* train_ranks.c: what ranks have in common. The batch is cut to this rank's; the network is trained together; the loss of all
+/* train_ranks.c: what ranks have in common. The batch is cut to this rank's; whether all go on from a checkpoint, or none; the network is trained together; the loss of all
  * in the place of this rank's; a number, as the mean of all; whether one is asked to stop, where `now` lets the ranks
  * speak; what went wrong in this one, for the others. Alone they do nothing. */
 pc_status pc__gpt_ranks_begin(pc__gpt_training *t);
+pc_status pc__gpt_ranks_agree_start(pc__gpt_training *t, bool *resumed);
 pc_status pc__gpt_ranks_agree_batch(pc__gpt_training *t);
 pc_status pc__gpt_ranks_join(pc__gpt_training *t);
 void pc__gpt_ranks_seed(const pc__gpt_training *t);

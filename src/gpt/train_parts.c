@@ -161,11 +161,18 @@ static pc_tensor *loss_of(pc__gpt_training *t)
     return loss;
 }
 
+/* Ranks' gradients are averaged as if all had as many stretches. */
+static pc_tensor *weighted_loss_of(pc__gpt_training *t)
+{
+    pc_tensor *loss = loss_of(t);
+    return loss && t->weight != 1 ? pc_mul_scalar(loss, t->weight) : loss;
+}
+
 pc_status pc__gpt_forward_backward(pc__gpt_training *t)
 {
     pc_status status = PC_OK;
     PC_SCOPE {
-        pc_tensor *loss = loss_of(t);
+        pc_tensor *loss = weighted_loss_of(t);
         status = loss ? pc_backward(loss) : pc_error_last()->status;
         PC_NO_GRAD {
             if (status == PC_OK)
@@ -189,9 +196,8 @@ static void write_settings(pc__gpt_training *t)
     snprintf(t->settings, sizeof t->settings,
              "layers=%d\nheads=%d\nwidth=%d\ncontext=%d\nvocabulary=%lld\ndropout=%g\nbatch=%d\nsteps=%lld\nlr=%g\n"
              "weight decay=%g\nclip=%g\nprecision=%s\nseed=%llu\ntokens of the text=%lld\n",
-             net->layers, net->heads, net->width, net->context, (long long)net->vocabulary, net->dropout,
-             o->batch * t->ranks, (long long)o->steps, o->lr, o->weight_decay, o->clip, o->precision,
-             (unsigned long long)o->seed,
+             net->layers, net->heads, net->width, net->context, (long long)net->vocabulary, net->dropout, t->all,
+             (long long)o->steps, o->lr, o->weight_decay, o->clip, o->precision, (unsigned long long)o->seed,
              (long long)(pc_corpus_size(t->corpus, PC_CORPUS_TRAINING) + pc_corpus_size(t->corpus, PC_CORPUS_TESTING)));
 }
 
@@ -205,10 +211,11 @@ static pc_status describe(pc__gpt_training *t)
                  (long long)pc_corpus_size(t->corpus, PC_CORPUS_TESTING), (long long)t->vocabulary);
     pc__text_add(&words, "network  %d layers, %d heads, width %d, context %d: %.2f million parameters\n", net->layers,
                  net->heads, net->width, net->context, (double)pc_module_parameter_elements(t->gpt) / 1e6);
-    pc__text_add(&words, "step     %d stretches, %d tokens, on %s", t->o.batch * t->ranks,
-                 t->o.batch * t->ranks * net->context, pc_device_name(t->device, name));
+    pc__text_add(&words, "step     %d stretches, %d tokens, on %s", t->all, t->all * net->context,
+                 pc_device_name(t->device, name));
     if (t->ranks > 1)
-        pc__text_add(&words, " and %d other ranks, %d stretches each", t->ranks - 1, t->o.batch);
+        pc__text_add(&words, " and %d other ranks, %s%d stretches each", t->ranks - 1,
+                     t->all % t->ranks ? "at least " : "", t->all / t->ranks);
     pc__text_add(&words, ", %.0f MB of memory by the plan", (double)t->run.bytes / 1e6);
     if (isfinite(t->peak))
         pc__text_add(&words, ", products at %.1f GFLOP/s", t->peak / 1e9);
@@ -247,7 +254,8 @@ pc_status pc__gpt_parts(pc__gpt_training *t)
     PC__TRY(pc__gpt_path(t, "checkpoint", checkpoint));
     pc_threads_set(t->o.threads);
     t->best = INFINITY;
-    const bool resumed = t->o.resume && access(checkpoint, F_OK) == 0;
+    bool resumed = t->o.resume && access(checkpoint, F_OK) == 0;
+    PC__TRY(pc__gpt_ranks_agree_start(t, &resumed));
     PC__TRY(make_all(t, resumed));
     if (resumed)
         PC__TRY(pc__gpt_checkpoint_load(t, checkpoint));
