@@ -40,6 +40,7 @@ static void reset(pc__client *c, const pc__world *world, const char *version, do
     c->world = *world;
     snprintf(c->version, sizeof c->version, "%s", version);
     c->seconds = seconds;
+    c->limit = limit;
     c->period = limit > 0 && limit < 4 ? limit / 4 : 1;
     c->in.limit = PC__WIRE_FRAME_MAX;
     c->beat = (pc__beat){.dtype = -1};

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #define READ_AT_ONCE 65536
+#define STALL_MS 1000 /* a loop that comes so late was stopped itself */
 
 typedef struct outgoing {
     uv_write_t write;
@@ -27,10 +28,17 @@ static void closed(uv_handle_t *handle)
     (void)handle;
 }
 
-/* The connection is no more; the loop stays for pc__client_close. */
+static double silence_of(pc__client *c)
+{
+    return (double)(uv_now(&c->loop) - c->heard) / 1000;
+}
+
+/* The connection is no more, or (without a reason) of no use; the loop stays for pc__client_close. */
 static void gone(pc__client *c, const char *why)
 {
-    char text[PC__WHY_MAX];
+    static const char ended[] = "the launcher or rank 0 that served it has ended";
+    static const char stopped[] = "the launcher or rank 0 that serves it was stopped, or its host or network is gone";
+    char text[PC__WHY_MAX], silence[64];
     if (!c->has_tcp)
         return;
     c->has_tcp = false;
@@ -39,9 +47,9 @@ static void gone(pc__client *c, const char *why)
     pthread_mutex_lock(&c->lock);
     c->state = PC__CLIENT_GONE;
     if (!c->ending) {
-        snprintf(text, sizeof text,
-                 "the store at %s, port %d, is gone (%s): the launcher or rank 0 that served it has ended",
-                 c->world.host, c->world.port, why);
+        snprintf(silence, sizeof silence, "it gave no sign of life for %.1f s", silence_of(c));
+        snprintf(text, sizeof text, "the store at %.160s, port %d, is gone (%.60s): %s", c->world.host, c->world.port,
+                 why ? why : silence, why ? ended : stopped);
         pc__client_lost(c, -1, text);
     }
     pthread_cond_broadcast(&c->changed);
@@ -79,10 +87,24 @@ static void send_frame(pc__client *c, pc__text *frame)
     }
 }
 
+/* The store answers each beat. Time in which this process was stopped itself does not count. */
+static bool is_silent(pc__client *c)
+{
+    const uint64_t now = uv_now(&c->loop), gap = now - c->beat_at;
+    c->beat_at = now;
+    if (gap > (uint64_t)(1000 * c->period) + STALL_MS)
+        c->heard = now;
+    return c->limit > 0 && silence_of(c) > c->limit;
+}
+
 static void send_beat(uv_timer_t *timer)
 {
     pc__client *c = timer->data;
     pc__text frame = {0};
+    if (is_silent(c)) {
+        gone(c, NULL);
+        return;
+    }
     pthread_mutex_lock(&c->lock);
     const pc__beat beat = c->beat;
     pthread_mutex_unlock(&c->lock);
@@ -183,6 +205,7 @@ static void came(uv_stream_t *stream, ssize_t n, const uv_buf_t *buffer)
     if (n < 0)
         gone(c, uv_strerror((int)n));
     else if (n > 0) {
+        c->heard = uv_now(&c->loop);
         pc__stream_came(&c->in, (size_t)n);
         read_frames(c);
     }
@@ -222,6 +245,7 @@ static bool begin(pc__client *c, int fd)
         return false;
     }
     const uint64_t period = (uint64_t)(1000 * c->period);
+    c->heard = c->beat_at = uv_now(&c->loop);
     uv_timer_start(&c->timer, send_beat, 0, period);
     return true;
 }

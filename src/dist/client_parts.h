@@ -34,7 +34,8 @@ typedef struct pc__client {
     pthread_t thread;
     pc__world world;
     char version[64];
-    double seconds, period;
+    double seconds, period, limit; /* of connecting; of beats; of silence, 0: none */
+    uint64_t heard, beat_at;       /* ms of the loop */
     uv_loop_t loop;
     uv_async_t wake;
     uv_timer_t timer;

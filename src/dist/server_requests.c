@@ -132,12 +132,16 @@ static bool left(pc__peer *peer, uint32_t request)
 static bool beat(pc__peer *peer, pc__frame *frame)
 {
     pc__beat given;
-    if (peer->role != PC__WIRE_RANK)
-        return true;
-    pc__take_beat(&frame->body, &given);
-    if (!frame->body.broken)
+    pc__text answer = {0};
+    if (peer->role == PC__WIRE_RANK) {
+        pc__take_beat(&frame->body, &given);
+        if (frame->body.broken)
+            return false;
         peer->server->ranks[peer->rank].beat = given;
-    return !frame->body.broken;
+    }
+    pc__frame_end(&answer, pc__frame_begin(&answer, PC__WIRE_BEAT, 0));
+    pc__peer_send(peer, &answer);
+    return true;
 }
 
 /* Requests that begin with a name. */

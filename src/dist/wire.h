@@ -24,7 +24,7 @@ typedef enum pc__wire_kind {
     PC__WIRE_WAIT,        /* u32 count, keys; answered when all are there */
     PC__WIRE_DELETE,      /* prefix */
     PC__WIRE_CANCEL,      /* of the request of that number: it is answered by what is missing */
-    PC__WIRE_BEAT,        /* a beat; no answer */
+    PC__WIRE_BEAT,        /* a beat; answered by an empty one */
     PC__WIRE_BEATS,       /* answered by u32 size and the records */
     PC__WIRE_ERROR,       /* u8 pc_status, text: the rank cannot go on */
     PC__WIRE_BYE,         /* the rank leaves in good order */

@@ -87,9 +87,11 @@ static void ends_where_fewer_are_no_help(void **state)
 static void ends_on_request(void **state)
 {
     (void)state;
-    assert_status("($P launch -n 2 --elastic --max-restarts 3 -- sleep 98781 & echo $! >pid; wait $!; echo status $?) "
-                  ">out 2>&1 & sleep 0.3; kill -INT $(cat pid); wait; cat out; rm out pid; ! pgrep -fx 'sleep 98781'",
-                  0);
+    assert_status(
+        "(timeout 30 $P launch -n 2 --elastic --max-restarts 3 -- sh -c 'echo ready; exec sleep 98781' & echo $! >pid; "
+        "wait $!; echo status $?) >out 2>&1 & for i in $(seq 1000); do test $(grep -c ready out) = 2 && break; sleep "
+        "0.01; done; kill -INT $(cat pid); wait; cat out; rm out pid; ! pgrep -fx 'sleep 98781'",
+        0);
     assert_has("status 130\n");
     assert_lacks("going on");
     assert_lacks("restart");

@@ -163,6 +163,39 @@ static void the_end_of_the_store_is_told(void **state)
     assert_int_equal(end_of(first), 1000 + SIGKILL);
 }
 
+static int waits_for_a_stopped_store(int rank)
+{
+    int who;
+    char why[PC__WHY_MAX];
+    RANK_OK(join_world(0));
+    if (rank == 0) {
+        RANK_OK(pc__store_get("there", why, sizeof why, NULL, 10));
+        usleep(100000);
+        kill(getpid(), SIGSTOP);
+        return 0;
+    }
+    RANK_OK(pc__store_set("there", "", 0));
+    RANK_CHECK(told(&who, why, 5) && who == -1 && strstr(why, "it gave no sign of life for "));
+    RANK_CHECK(strstr(why, "was stopped, or its host or network is gone"));
+    const double start = pc__dist_now();
+    pc__dist_tell_error(PC_ERR_FILE, "nobody hears it");
+    RANK_FAILS(pc_dist_end(), PC_ERR_LOST, "is gone");
+    RANK_CHECK(pc__dist_now() - start < 1);
+    return 0;
+}
+
+static void a_stopped_store_is_told(void **state)
+{
+    (void)state;
+    set_job(2, free_port());
+    setenv("PARACORD_BEAT_LIMIT", "1", 1);
+    const pid_t first = start_rank(0, waits_for_a_stopped_store), second = start_rank(1, waits_for_a_stopped_store);
+    assert_int_equal(end_of(second), 0);
+    kill(first, SIGKILL);
+    assert_int_equal(end_of(first), 1000 + SIGKILL);
+    unsetenv("PARACORD_BEAT_LIMIT");
+}
+
 static int beats(int rank)
 {
     pc__beat_record records[3];
@@ -216,6 +249,7 @@ int main(void)
         cmocka_unit_test(an_error_at_exit_is_told),
         cmocka_unit_test(an_end_without_goodbye_is_told),
         cmocka_unit_test(the_end_of_the_store_is_told),
+        cmocka_unit_test(a_stopped_store_is_told),
         cmocka_unit_test(beats_say_what_ranks_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,7 +103,7 @@ static bool is_alone(const pc__launch *l, int node)
 static bool leave_out(pc__launch *l, fault_kind fault, char what[PC__WHY_MAX])
 {
     pc__node *n = &l->nodes[l->culprit_node];
-    const bool host = fault == OF_A_HOST || l->culprit_place < 0;
+    const bool host = fault == OF_A_HOST || l->culprit_place < 0 || !n->here;
     if (fault == OF_THE_PROGRAM || (host && is_alone(l, l->culprit_node)))
         return false;
     if (host)

@@ -129,11 +129,14 @@ void pc__job_node_lost(pc__launch *launch, int node, const char *why)
 {
     char text[PC__WHY_MAX];
     snprintf(text, sizeof text, "node %d (%s) is lost: %.250s", node, launch->nodes[node].host, why);
-    if (launch->phase != PC__RUNNING || launch->has_culprit)
+    /* The connection of one of its ranks may have broken a moment before. */
+    const bool suspected = launch->has_culprit && !launch->culprit_known && launch->culprit_node == node;
+    const bool to_blame = launch->phase == PC__RUNNING && (!launch->has_culprit || suspected);
+    if (!to_blame)
         pc__launch_tell(launch, "%s", text);
     if (launch->phase != PC__RUNNING)
         return;
-    if (!launch->has_culprit) {
+    if (to_blame) {
         blame(launch, -1, 1, text);
         launch->culprit_node = node;
         launch->culprit_known = true;

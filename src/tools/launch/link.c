@@ -3,9 +3,11 @@
 #include "dist/connect.h"
 #include "launch/parts.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #define BEAT_MS 500
+#define STALL_MS 1000
 #define TRY_SECONDS 0.2
 #define READ_AT_ONCE 4096
 
@@ -15,7 +17,8 @@ typedef struct pc__link {
     pc__launch *launch;
     pc__stream_in in;
     bool open, closing;
-    uint64_t lost_at;
+    double limit;                    /* seconds of silence, 0: none */
+    uint64_t lost_at, heard, ticked; /* ms of the loop */
 } pc__link;
 
 typedef struct outgoing {
@@ -102,6 +105,7 @@ static void came(uv_stream_t *stream, ssize_t n, const uv_buf_t *buffer)
     if (n < 0)
         gone(k);
     else if (n > 0) {
+        k->heard = uv_now(&k->launch->loop);
         pc__stream_came(&k->in, (size_t)n);
         read_frames(k);
     }
@@ -128,6 +132,8 @@ static pc_status reach(pc__link *k, double seconds)
     uv_tcp_init(&l->loop, &k->tcp);
     k->tcp.data = k;
     k->open = true;
+    uv_update_time(&l->loop);
+    k->heard = uv_now(&l->loop);
     if (uv_tcp_open(&k->tcp, fd) < 0 || uv_read_start((uv_stream_t *)&k->tcp, room, came) < 0)
         return pc__fail(PC_ERR_BACKEND, "libuv does not take the connection to node 0");
     pc__put_u8(&body, PC__SAY_READY);
@@ -139,12 +145,24 @@ static pc_status reach(pc__link *k, double seconds)
     return PC_OK;
 }
 
+/* Node 0 answers each beat. Time in which this process was stopped itself does not count. */
+static bool is_silent(pc__link *k)
+{
+    const uint64_t now = uv_now(&k->launch->loop), gap = now - k->ticked;
+    k->ticked = now;
+    if (gap > BEAT_MS + STALL_MS)
+        k->heard = now;
+    return k->limit > 0 && (double)(now - k->heard) > 1000 * k->limit;
+}
+
 /* A sign of life; or, where node 0 is gone, another try, when the ranks of this host have ended. */
 static void tick(uv_timer_t *timer)
 {
     pc__link *k = timer->data;
     pc__launch *l = k->launch;
     pc__text frame = {0};
+    if (k->open && is_silent(k))
+        gone(k);
     if (k->open) {
         pc__frame_end(&frame, pc__frame_begin(&frame, PC__WIRE_BEAT, 0));
         send_frame(k, &frame);
@@ -174,10 +192,13 @@ static void tick(uv_timer_t *timer)
 
 pc_status pc__link_begin(pc__launch *launch)
 {
+    double limit;
+    PC__TRY(pc__beat_limit(getenv, &limit));
     pc__link *k = pc__calloc(1, sizeof *k);
     if (!k)
         return PC_ERR_MEMORY;
     launch->link = k;
+    k->limit = limit;
     k->launch = launch;
     uv_timer_init(&launch->loop, &k->timer);
     k->timer.data = k;
