@@ -18,10 +18,10 @@ static void goes_on_without_a_host(void **state)
     assert_has("[1] rank 1 of 2 start 1");
     assert_has("0: 0");
     /* With restarts left it may come back, which is waited for. */
-    both("(FINE_FOR=2 node 0 -n 2 --elastic --max-restarts 3 --timeout 1 -- $R host; echo 0: $?) >a 2>&1 & node 1 "
+    both("(FINE_FOR=2 node 0 -n 2 --elastic --max-restarts 3 --timeout 3 -- $R host; echo 0: $?) >a 2>&1 & node 1 "
          "-n 1 -- $R host >b 2>&1; wait");
     assert_has("starting all ranks again (restart 1 of 3)");
-    assert_has("going on with 2 ranks, without node 1: it has not come within 1 s");
+    assert_has("going on with 2 ranks, without node 1: it has not come within 3 s");
     assert_has("[1] rank 1 of 2 start 1");
     assert_has("0: 0");
     both("(node 0 -n 2 --elastic --timeout 1 -- $R fine; echo 0: $?) >a 2>&1; : >b");
@@ -41,12 +41,12 @@ static void takes_a_host_that_comes_back(void **state)
         "C='case $TORCHELASTIC_RESTART_COUNT in 0) exec $R host;; 2) exec $R fine;; esac; test $RANK != 1 || while :; "
         "do ! "
         "test -e again || exit 3; sleep 0.02; done; sleep 30'; "
-        "(node 0 -n 2 --elastic --max-restarts 2 --timeout 1 -- sh -c \"$C\"; echo 0: $?) >a 2>&1 & "
+        "(node 0 -n 2 --elastic --max-restarts 2 --timeout 3 -- sh -c \"$C\"; echo 0: $?) >a 2>&1 & "
         "node 1 -n 1 -- sh -c \"$C\" >b 2>&1; for i in $(seq 500); do grep -q 'without node 1' a && break; sleep 0.01; "
         "done; (node 1 -n 1 -- sh -c \"$C\"; echo 1: $?) >b 2>&1 & for i in $(seq 500); do grep -q joins a && break; "
         "sleep "
         "0.01; done; : >again; wait; rm again");
-    assert_has("going on with 2 ranks, without node 1: it has not come within 1 s");
+    assert_has("going on with 2 ranks, without node 1: it has not come within 3 s");
     assert_has(") is here, and joins at the next start");
     assert_has("starting all ranks again (restart 2 of 2)");
     for (int rank = 0; rank < 3; rank++) {
