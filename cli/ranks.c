@@ -151,7 +151,9 @@ static pc_status tell(const member *members, int count)
     for (int i = 0; i < count; i++)
         if (members[i].error.status != PC_OK && (!failed || strncmp(failed->error.message, "rank ", 5) == 0))
             failed = &members[i];
-    return failed ? pc_fail(failed->error.status, "%s", failed->error.message) : PC_OK;
+    return failed ? pc_fail(failed->error.status, "%s%s%s", failed->error.message, failed->error.cause[0] ? ": " : "",
+                            failed->error.cause)
+                  : PC_OK;
 }
 
 static pc_status run_threads(cli_ranks *r)

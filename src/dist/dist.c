@@ -23,8 +23,11 @@ static void at_exit(void)
 {
     if (!the.joined || the.process != getpid())
         return;
+    char why[PC__WHY_MAX] = "it ended without pc_dist_end";
     const pc_error *error = pc_error_last();
-    pc__dist_tell_error(error->status, error->status != PC_OK ? error->message : "it ended without pc_dist_end");
+    if (error->status != PC_OK)
+        snprintf(why, sizeof why, "%.200s%s%.80s", error->message, error->cause[0] ? ": " : "", error->cause);
+    pc__dist_tell_error(error->status, why);
 }
 
 static pc_status join_others(const pc__world *world, double seconds)

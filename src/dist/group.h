@@ -34,6 +34,9 @@ pc_status pc__world_exchange(pc_group *group, const void *mine, size_t bytes, vo
 /* This rank cannot go on: what others wait for in the group, now or later, fails with that. */
 void pc__group_abort(pc_group *group, const char *why);
 
+/* The same, with the error that the thread has as the reason. */
+void pc__group_fail(pc_group *group);
+
 /* The group's end on the device, opened where it is not; all ranks do that in the same call. NULL: an error. */
 pc__group_end *pc__group_end_of(pc_group *group, pc_device device);
 

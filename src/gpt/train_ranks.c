@@ -108,9 +108,6 @@ pc_status pc__gpt_ranks_stop(pc__gpt_training *t, bool asked, bool now, bool *st
 
 void pc__gpt_ranks_fail(pc__gpt_training *t, pc_status status)
 {
-    char why[PC_MESSAGE_MAX];
-    if (status == PC_OK || t->ranks < 2)
-        return;
-    snprintf(why, sizeof why, "rank %d failed: %.*s", t->rank, PC_MESSAGE_MAX - 32, pc_error_last()->message);
-    pc__group_abort(t->o.group, why);
+    if (status != PC_OK && t->ranks > 1)
+        pc__group_fail(t->o.group);
 }

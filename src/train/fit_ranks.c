@@ -140,13 +140,11 @@ pc_status pc__fit_ranks_words(pc__fit *fit, bool found, char what[PC__FIT_WORDS]
 
 pc_status pc__fit_ranks_end(pc__fit *fit, pc_status status)
 {
-    char why[PC_MESSAGE_MAX], last = 0;
+    char last = 0;
     if (!fit->group || fit->agreed)
         return status;
     if (status == PC_OK)
         return pc__fit_ranks_first(fit, &last, sizeof last);
-    snprintf(why, sizeof why, "rank %d failed: %.*s", pc_group_rank(fit->group), PC_MESSAGE_MAX - 32,
-             pc_error_last()->message);
-    pc__group_abort(fit->group, why);
+    pc__group_fail(fit->group);
     return status;
 }
