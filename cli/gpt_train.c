@@ -214,6 +214,11 @@ static const cli_option options[] = {
     {"resume", 'r', CLI_FLAG, AT(o.resume), NULL, NULL, .help = "Go on from the checkpoint in FOLDER"},
     {"device", 'd', CLI_TEXT, AT(o.device), "auto", "DEVICE", .help = CLI_DEVICE_HELP, .choices = cli_program_devices},
     CLI_DEVICES_OPTION(AT(devices)),
+    {"zero", 0, CLI_INT, AT(o.zero), "0", "STAGE",
+     .help = "Share out over the devices: 1 the optimiser's state, 2 gradients too, 3 weights too; 0 nothing", .min = 0,
+     .max = 3},
+    {"accumulate", 0, CLI_INT, AT(o.accumulate), "1", "PARTS",
+     .help = "Take a batch in parts, one after another: less memory, and the same is learnt", .min = 1, .max = 65536},
     {"threads", 'j', CLI_INT, AT(o.threads), "0", "N", .help = "CPU threads; 0 takes all cores", .min = 0, .max = 1024},
     {0},
 };
@@ -234,6 +239,8 @@ static const cli_example examples[] = {
     {"paracord gpt train train.bin --test-data val.bin --size gpt2 --batch auto",
      "Tokens that were prepared for nanoGPT or llm.c"},
     {"paracord gpt train train.bin --size gpt2 --batch 32 --devices all", "On all GPUs of the machine"},
+    {"paracord gpt train train.bin --size gpt2-xl --batch 64 --devices all --zero 3 --accumulate 4",
+     "What is too large for one of them"},
     {"paracord gpt train poems.txt --resume", "Go on after Ctrl-C or a power cut, to the same network"},
     {0},
 };

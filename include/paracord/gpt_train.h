@@ -76,6 +76,10 @@ typedef struct pc_gpt_train_options {
      * any number of ranks, dropout and rounding aside. The first rank tests, writes files and calls back; the folder is one
      * that all of them can read. */
     pc_group *group;
+    int zero; /* of several ranks: what is shared out over them, by stages of ZeRO (pc_zero); 0: nothing, pc_ddp */
+    /* A rank's stretches of a step are taken in so many parts, one after another, whose gradients add up: the memory of a part
+     * is enough, and what is learnt is that of the whole batch, up to rounding. 0: 1 */
+    int accumulate;
     const pc_gpt_train_callbacks *callbacks;
     pc_status (*report)(const char *path, const pc_gpt_run *run); /* pc_gpt_report_page; NULL: nobody */
 } pc_gpt_train_options;

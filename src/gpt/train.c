@@ -26,7 +26,7 @@ static pc_status read_loss(pc__gpt_training *t)
     float sum;
     if (!t->summed)
         return PC_OK;
-    if (t->ddp)
+    if (t->ranks > 1)
         PC__TRY(pc_group_all_reduce(t->o.group, t->loss, PC_GROUP_MEAN));
     PC__TRY(pc_read(t->loss, &sum, sizeof sum));
     PC__TRY(pc_fill(t->loss, 0));
@@ -146,12 +146,14 @@ static pc_status test(pc__gpt_training *t)
         PC__TRY(mean_loss(t, PC_CORPUS_TESTING, &found.test_loss));
     found.best = !held || found.test_loss < t->best;
     t->best = held && found.best ? found.test_loss : t->best;
+    PC__TRY(pc__gpt_ranks_whole(t, true));
     PC__TRY(make_sample(t));
     PC__TRY(note_test(t, &found));
     t->run.seconds = found.seconds = t->before + pc__seconds_now() - t->began;
     found.sample = t->run.sample;
     if (found.best && !t->rank)
         PC__TRY(pc_gpt_save(t->gpt, t->o.out));
+    PC__TRY(pc__gpt_ranks_whole(t, false));
     if (c && c->tested && !t->rank)
         c->tested(c->context, &found);
     return PC_OK;
@@ -162,11 +164,11 @@ static pc_status save(pc__gpt_training *t, bool running)
     char path[PATH_MAX];
     PC__TRY(read_loss(t));
     t->run.seconds = t->before + pc__seconds_now() - t->began;
-    if (t->rank)
-        return PC_OK;
     PC__TRY(pc__gpt_path(t, "checkpoint", path));
+    PC__TRY(pc__gpt_ranks_whole(t, true));
     PC__TRY(pc__gpt_checkpoint_save(t, path));
-    return write_report(t, running);
+    PC__TRY(pc__gpt_ranks_whole(t, false));
+    return t->rank ? PC_OK : write_report(t, running);
 }
 
 static pc_status run(pc__gpt_training *t, bool *interrupted)
@@ -188,8 +190,10 @@ static pc_status run(pc__gpt_training *t, bool *interrupted)
     }
     if (!*interrupted)
         return PC_OK;
+    PC__TRY(pc__gpt_ranks_whole(t, true));
     if (!isfinite(t->best) && !t->rank) /* before the first test: what there is */
         PC__TRY(pc_gpt_save(t->gpt, t->o.out));
+    PC__TRY(pc__gpt_ranks_whole(t, false));
     return save(t, false);
 }
 

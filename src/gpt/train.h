@@ -26,7 +26,8 @@ typedef struct pc__gpt_training {
     int rank, ranks; /* o.batch is this rank's part, from row `first` on of `all` */
     int first, all;
     double weight;        /* of this rank's mean loss in that of all ranks, times their number */
-    pc_ddp *ddp;          /* NULL: it is alone */
+    pc_ddp *ddp;          /* NULL: it is alone, or */
+    pc_zero *zero;        /* parameters are shared out, too */
     bool stopping;        /* a rank was asked to */
     char settings[1024];  /* what must be the same for going on */
     char *words;          /* the description for whoever watches */
@@ -38,13 +39,16 @@ typedef struct pc__gpt_training {
     pc_gpt_progress at;
 } pc__gpt_training;
 
-/* train_ranks.c: what ranks have in common. The batch is cut to this rank's; whether all go on from a checkpoint, or none; the network is trained together; the loss of all
- * in the place of this rank's; a number, as the mean of all; whether one is asked to stop, where `now` lets the ranks
- * speak; what went wrong in this one, for the others. Alone they do nothing. */
+/* train_ranks.c: what ranks have in common. The batch is cut to this rank's; whether all go on from a checkpoint, or none; the
+ * network is trained together; the step of the optimiser; the network is whole in each rank, or as training has it; the loss
+ * of all in the place of this rank's; a number, as the mean of all; whether one is asked to stop, where `now` lets the ranks
+ * speak; what went wrong in this one, for the others. Alone they do nothing but the step. */
 pc_status pc__gpt_ranks_begin(pc__gpt_training *t);
 pc_status pc__gpt_ranks_agree_start(pc__gpt_training *t, bool *resumed);
 pc_status pc__gpt_ranks_agree_batch(pc__gpt_training *t);
 pc_status pc__gpt_ranks_join(pc__gpt_training *t);
+pc_status pc__gpt_ranks_step(pc__gpt_training *t);
+pc_status pc__gpt_ranks_whole(pc__gpt_training *t, bool whole);
 void pc__gpt_ranks_seed(const pc__gpt_training *t);
 pc_status pc__gpt_ranks_mean(pc__gpt_training *t, double *number);
 pc_status pc__gpt_ranks_stop(pc__gpt_training *t, bool asked, bool now, bool *stop);

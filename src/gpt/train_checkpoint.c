@@ -1,5 +1,6 @@
 /* train_checkpoint.c: a training between two steps as one safetensors file: weights ("w.NAME"), moments ("m0.NAME",
  * "m1.NAME"), the curves, and what else there is as notes. */
+#include "dist/zero_state.h"
 #include "gpt/train.h"
 #include "io/safetensors.h"
 #include "nn/optimizer.h"
@@ -25,31 +26,67 @@ static pc_tensor *tested_tensor(const pc__gpt_training *t)
     return pc_from_data(t->run.tested ? t->run.tested : &none, PC_SHAPE(t->run.tested_count, 3), PC_F64, PC_DEVICE_CPU);
 }
 
-/* Weights and moments; room for 3 x count + 2. */
-static int list_tensors(const pc__gpt_training *t, pc_parameter *list)
+/* What weights and moments a checkpoint has: those of the optimiser, or, of parts, those of all ranks. */
+typedef struct contents {
+    int count, slots;
+    pc_tensor **state; /* of parts: collected, slots * count, on the CPU; NULL: the optimiser's */
+    pc_parameter *list;
+} contents;
+
+static void contents_free(contents *c)
+{
+    for (int i = 0; c->state && i < c->slots * c->count; i++)
+        pc_tensor_free(c->state[i]);
+    pc__free(c->state);
+    pc__free(c->list);
+}
+
+static void contents_list(const pc__gpt_training *t, contents *c)
 {
     const pc_optimizer *o = t->optimizer;
-    int n = 0;
-    for (int kind = -1; kind < o->slots; kind++)
-        for (int i = 0; i < o->count; i++, n++) {
+    pc_tensor **state = t->zero ? c->state : o->state;
+    for (int kind = -1; kind < c->slots; kind++)
+        for (int i = 0; i < c->count; i++) {
+            pc_parameter *entry = &c->list[(kind + 1) * c->count + i];
+            const char *name = t->zero ? "" : o->names[i].name;
+            pc_tensor *weights = t->zero ? pc__zero_parameter(t->zero, i, &name) : o->parameters[i];
             if (kind < 0)
-                snprintf(list[n].name, sizeof list[n].name, "w.%.80s", o->names[i].name);
+                snprintf(entry->name, sizeof entry->name, "w.%.80s", name);
             else
-                snprintf(list[n].name, sizeof list[n].name, "m%d.%.80s", kind, o->names[i].name);
-            list[n].tensor = kind < 0 ? o->parameters[i] : o->state[kind * o->count + i];
+                snprintf(entry->name, sizeof entry->name, "m%d.%.80s", kind, name);
+            entry->tensor = kind < 0 ? weights : state[kind * c->count + i];
         }
-    return n;
 }
 
-static pc_parameter *make_list(const pc__gpt_training *t)
+/* Room for two tensors more is in the list. `there`: whole moments are the ranks'; else they are yet to be read, as zeros. */
+static pc_status contents_make(const pc__gpt_training *t, contents *c, bool there)
 {
-    return pc__calloc((size_t)t->optimizer->count * (size_t)(1 + t->optimizer->slots) + 2, sizeof(pc_parameter));
+    const pc_optimizer *o = t->optimizer;
+    *c = (contents){.count = t->zero ? pc__zero_parameters(t->zero) : o->count, .slots = o->slots};
+    const size_t moments = (size_t)c->count * (size_t)c->slots;
+    c->list = pc__calloc((size_t)c->count + moments + 2, sizeof *c->list);
+    c->state = t->zero ? pc__calloc(moments, sizeof *c->state) : NULL;
+    if (!c->list || (t->zero && !c->state))
+        return PC_ERR_MEMORY;
+    if (t->zero && there)
+        PC__TRY(pc__zero_state_collect(t->zero, o, c->state));
+    for (size_t i = 0; t->zero && !there && i < moments; i++)
+        PC_SCOPE {
+            const char *name;
+            const pc_tensor *p = pc__zero_parameter(t->zero, (int)(i % (size_t)c->count), &name);
+            c->state[i] = pc_tensor_retain(pc_zeros(pc_tensor_shape(p), PC_F32, PC_DEVICE_CPU));
+        }
+    for (size_t i = 0; t->zero && i < moments; i++)
+        if (!c->state[i])
+            return PC_ERR_MEMORY;
+    contents_list(t, c);
+    return PC_OK;
 }
 
-pc_status pc__gpt_checkpoint_save(pc__gpt_training *t, const char *path)
+/* The file, of the ranks' first. */
+static pc_status write(const pc__gpt_training *t, const contents *c, const char *path)
 {
     char step[32], seed[32], draws[32], seconds[40], best[40], width[32];
-    PC__TRY(pc__optimizer_settle(t->optimizer));
     const pc_generator generator = pc_generator_get();
     snprintf(step, sizeof step, "%lld", (long long)t->at.step);
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)generator.seed);
@@ -60,19 +97,33 @@ pc_status pc__gpt_checkpoint_save(pc__gpt_training *t, const char *path)
     const pc_weights_note_pair notes[] = {{"paracord gpt", "1"}, {"settings", t->settings}, {"step", step},
                                           {"seed", seed},        {"draws", draws},          {"seconds", seconds},
                                           {"best", best},        {"width", width},          {NULL, NULL}};
-    pc_parameter *list = make_list(t);
-    pc_status status = list ? PC_OK : PC_ERR_MEMORY;
+    pc_status status = PC_OK;
     PC_SCOPE {
-        if (status != PC_OK)
-            break;
-        int n = list_tensors(t, list);
-        snprintf(list[n].name, sizeof list[n].name, "curve");
-        list[n++].tensor = curve_tensor(t);
-        snprintf(list[n].name, sizeof list[n].name, "tested");
-        list[n++].tensor = tested_tensor(t);
-        status = list[n - 1].tensor && list[n - 2].tensor ? pc_weights_write(path, list, n, notes) : PC_ERR_MEMORY;
+        int n = c->count * (1 + c->slots);
+        snprintf(c->list[n].name, sizeof c->list[n].name, "curve");
+        c->list[n++].tensor = curve_tensor(t);
+        snprintf(c->list[n].name, sizeof c->list[n].name, "tested");
+        c->list[n++].tensor = tested_tensor(t);
+        status =
+            c->list[n - 1].tensor && c->list[n - 2].tensor ? pc_weights_write(path, c->list, n, notes) : PC_ERR_MEMORY;
     }
-    pc__free(list);
+    return status;
+}
+
+pc_status pc__gpt_checkpoint_save(pc__gpt_training *t, const char *path)
+{
+    contents c;
+    if (t->rank && !t->zero)
+        return PC_OK;
+    pc_status status = pc__optimizer_settle(t->optimizer);
+    if (status == PC_OK && t->rank)
+        return pc__zero_state_collect(t->zero, t->optimizer, NULL);
+    if (status != PC_OK)
+        return status;
+    status = contents_make(t, &c, true);
+    if (status == PC_OK)
+        status = write(t, &c, path);
+    contents_free(&c);
     return status;
 }
 
@@ -120,18 +171,18 @@ static pc_status load_one(const pc_weights *file, const pc_parameter *to)
     return status;
 }
 
+/* In every rank. */
 static pc_status load_tensors(pc__gpt_training *t, const pc_weights *file)
 {
-    pc_parameter *list = make_list(t);
-    if (!list)
-        return PC_ERR_MEMORY;
-    pc_status status = PC_OK;
-    const int n = list_tensors(t, list);
+    contents c;
+    pc_status status = contents_make(t, &c, false);
     PC_NO_GRAD {
-        for (int i = 0; i < n && status == PC_OK; i++)
-            status = load_one(file, &list[i]);
+        for (int i = 0; i < c.count * (1 + c.slots) && status == PC_OK; i++)
+            status = load_one(file, &c.list[i]);
     }
-    pc__free(list);
+    if (status == PC_OK && t->zero)
+        status = pc__zero_state_put(t->zero, t->optimizer, c.state);
+    contents_free(&c);
     return status;
 }
 
@@ -179,7 +230,9 @@ static pc_status load(pc__gpt_training *t, const pc_weights *file)
         !seconds)
         return damaged(file->path);
     PC__TRY(check_settings(t, file->path, pc_weights_note(file, "settings")));
+    PC__TRY(pc__gpt_ranks_whole(t, true));
     PC__TRY(load_tensors(t, file));
+    PC__TRY(pc__gpt_ranks_whole(t, false));
     PC__TRY(load_curves(t, file));
     t->at.step = step;
     t->best = strtod(best, NULL);

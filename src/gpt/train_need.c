@@ -43,35 +43,48 @@ static int64_t bytes_left(pc_device device)
     return stats.free + stats.cached;
 }
 
-/* The largest power of two that fits, of at most so many tokens. */
+/* The largest power of two that fits, of at most so many tokens, in each part of a batch. */
 static int largest(const pc__gpt_training *t, double fixed, double each, double left)
 {
     const int context = pc__gpt_of(t->gpt, "pc_gpt_train")->context, most = t->device.type == PC_CPU ? 8192 : 65536;
     int batch = 1;
     while (2 * batch * context <= most && fixed + 2 * batch * each <= left)
         batch *= 2;
-    return batch;
+    return batch * t->o.accumulate;
+}
+
+/* Bytes that are there already: weights and moments, gradients where these have a place of their own, or parts of them. */
+static double bytes_there(const pc__gpt_training *t)
+{
+    const double numbers = (double)pc_module_parameter_elements(t->gpt), slots = t->optimizer->slots;
+    const int stage = t->zero ? t->o.zero : 0;
+    const double weights = stage == 3 ? 1.0 / t->ranks : 1, moments = stage ? slots / t->ranks : slots;
+    const double gradients = (t->ddp || stage == 1 ? 1 : 0) + (stage ? 1.0 / t->ranks : 0);
+    return numbers * (weights + gradients + moments) * sizeof(float);
 }
 
 pc_status pc__gpt_fit_batch(pc__gpt_training *t)
 {
     int64_t one, three;
-    PC__TRY(plan_bytes(t, 1, &one));
-    PC__TRY(plan_bytes(t, 3, &three));
+    const int parts = t->o.accumulate;
+    if (t->o.batch > 0 && t->all / t->ranks < parts)
+        return pc__fail(PC_ERR_ARGUMENT, "pc_gpt_train: %d stretches of a rank cannot be taken in %d parts",
+                        t->all / t->ranks, parts);
+    PC__TRY(plan_bytes(t, parts, &one));
+    PC__TRY(plan_bytes(t, 3 * parts, &three));
     const double each = fmax((double)(three - one) / 2, 1), fixed = fmax((double)one - each, 0);
     const double left = MARGIN * (double)bytes_left(t->device);
-    const double there = (double)pc_module_parameter_elements(t->gpt) * (1 + t->optimizer->slots) * sizeof(float);
     if (t->o.batch < 0)
         t->o.batch = largest(t, fixed, each, left);
-    const double need = fixed + t->o.batch * each;
-    t->run.bytes = (int64_t)(need + there);
+    const double need = fixed + ceil((double)t->o.batch / parts) * each;
+    t->run.bytes = (int64_t)(need + bytes_there(t));
     if (need <= left)
         return PC_OK;
     return pc__fail(
         PC_ERR_MEMORY,
         "a step of %d stretches needs %.0f MB beside weights and moments, and %.0f MB are left; %d stretches would "
         "fit",
-        t->o.batch, need / 1e6, left / 1e6, (int)fmax((left - fixed) / each, 0));
+        t->o.batch, need / 1e6, left / 1e6, parts * (int)fmax((left - fixed) / each, 0));
 }
 
 /* Seconds of a product of matrices n x n, the best of three. */

@@ -27,6 +27,12 @@ static pc_status check(const pc_gpt_train_options *o)
             "pc_gpt_train: steps %lld, batch %d, test_every %lld, test_batches %d, lr %g, weight_decay %g, clip %g: "
             "none can be below 0, but the batch, -1 for as many as there is memory for",
             (long long)o->steps, o->batch, (long long)o->test_every, o->test_batches, o->lr, o->weight_decay, o->clip);
+    if (o->zero < 0 || o->zero > 3 || o->accumulate < 0)
+        return pc__fail(
+            PC_ERR_ARGUMENT,
+            "pc_gpt_train: zero %d, accumulate %d: stages of ZeRO are 1 to 3 (0: none), and a batch has 1 part "
+            "or more",
+            o->zero, o->accumulate);
     if (o->precision && strcmp(o->precision, "float32") != 0 && strcmp(o->precision, "bf16") != 0)
         return pc__fail(PC_ERR_ARGUMENT, "pc_gpt_train: the precision \"%.20s\" is neither float32 nor bf16",
                         o->precision);
@@ -40,6 +46,7 @@ static void fill_in(pc_gpt_train_options *o)
     o->precision = o->precision ? o->precision : "float32";
     o->device = o->device ? o->device : "auto";
     o->batch = o->batch ? o->batch : 12;
+    o->accumulate = o->accumulate ? o->accumulate : 1;
     o->steps = o->steps ? o->steps : 2000;
     o->lr = o->lr > 0 ? o->lr : 1e-3;
     o->weight_decay = o->weight_decay > 0 ? o->weight_decay : 0.1;
@@ -122,7 +129,8 @@ static pc_status make_network(pc__gpt_training *t)
 
 static pc_status make_optimizer(pc__gpt_training *t)
 {
-    t->optimizer = pc_adamw(t->gpt, .lr = t->o.lr, .beta1 = 0.9, .beta2 = 0.99, .weight_decay = t->o.weight_decay);
+    pc_module *of = t->zero ? pc_zero_part(t->zero) : t->gpt;
+    t->optimizer = pc_adamw(of, .lr = t->o.lr, .beta1 = 0.9, .beta2 = 0.99, .weight_decay = t->o.weight_decay);
     if (!t->optimizer)
         return pc_error_last()->status;
     PC__TRY(pc_optimizer_group(t->optimizer, "*", .max_dims = 1, .no_decay = true));
@@ -150,43 +158,52 @@ pc_status pc__gpt_make_batch(pc__gpt_training *t, int batch)
     return t->x && t->y ? PC_OK : pc_error_last()->status;
 }
 
-static pc_tensor *loss_of(pc__gpt_training *t)
+static pc_tensor *loss_of(pc__gpt_training *t, pc_tensor *x, pc_tensor *y)
 {
     if (strcmp(t->o.precision, "bf16") != 0)
-        return pc_gpt_loss(pc_forward(t->gpt, t->x), t->y);
+        return pc_gpt_loss(pc_forward(t->gpt, x), y);
     pc_tensor *loss = NULL;
     PC_AUTOCAST(PC_BF16) {
-        loss = pc_gpt_loss(pc_forward(t->gpt, t->x), t->y);
+        loss = pc_gpt_loss(pc_forward(t->gpt, x), y);
     }
     return loss;
 }
 
-/* Ranks' gradients are averaged as if all had as many stretches. */
-static pc_tensor *weighted_loss_of(pc__gpt_training *t)
+/* Rows from..to of the batch. Parts count by their rows, and ranks' gradients are averaged as if all had as many. */
+static pc_status learn_rows(pc__gpt_training *t, int64_t from, int64_t to)
 {
-    pc_tensor *loss = loss_of(t);
-    return loss && t->weight != 1 ? pc_mul_scalar(loss, t->weight) : loss;
+    const int64_t rows = pc_tensor_size(t->x, 0);
+    const double weight = t->weight * (double)(to - from) / (double)rows;
+    const bool all = to - from == rows;
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        pc_tensor *x = all ? t->x : pc_slice(t->x, 0, from, to, 1), *y = all ? t->y : pc_slice(t->y, 0, from, to, 1);
+        pc_tensor *loss = loss_of(t, x, y), *part = loss && weight != 1 ? pc_mul_scalar(loss, weight) : loss;
+        status = part ? pc_backward(part) : pc_error_last()->status;
+        PC_NO_GRAD {
+            if (status == PC_OK)
+                status = pc_saxpy(t->loss, 1, pc_reshape(part, PC_SHAPE(1)));
+        }
+    }
+    return status;
 }
 
 pc_status pc__gpt_forward_backward(pc__gpt_training *t)
 {
-    pc_status status = PC_OK;
-    PC_SCOPE {
-        pc_tensor *loss = weighted_loss_of(t);
-        status = loss ? pc_backward(loss) : pc_error_last()->status;
-        PC_NO_GRAD {
-            if (status == PC_OK)
-                status = pc_saxpy(t->loss, 1, pc_reshape(loss, PC_SHAPE(1)));
-        }
+    const int64_t rows = pc_tensor_size(t->x, 0), parts = t->o.accumulate;
+    for (int64_t i = 0; i < parts; i++) {
+        if (t->ddp)
+            pc_ddp_set_sync(t->ddp, i == parts - 1);
+        PC__TRY(learn_rows(t, rows * i / parts, rows * (i + 1) / parts));
     }
-    return status;
+    return PC_OK;
 }
 
 pc_status pc__gpt_learn(void *training)
 {
     pc__gpt_training *t = training;
     PC__TRY(pc__gpt_forward_backward(t));
-    return pc_optimizer_step(t->optimizer);
+    return pc__gpt_ranks_step(t);
 }
 
 static void write_settings(pc__gpt_training *t)
@@ -227,11 +244,11 @@ static pc_status make_all(pc__gpt_training *t, bool resumed)
 {
     PC__TRY(make_corpus(t, resumed));
     PC__TRY(make_network(t));
+    PC__TRY(pc__gpt_ranks_join(t));
     PC__TRY(make_optimizer(t));
     PC__TRY(pc__gpt_fit_batch(t));
     PC__TRY(pc__gpt_ranks_agree_batch(t));
     PC__TRY(pc__gpt_make_batch(t, t->o.batch));
-    PC__TRY(pc__gpt_ranks_join(t));
     t->step = pc_step_new(pc__gpt_learn, t, t->optimizer);
     if (!t->step)
         return pc_error_last()->status;
@@ -271,6 +288,7 @@ void pc__gpt_parts_free(pc__gpt_training *t)
     pc_tensor_free(t->y);
     pc_tensor_free(t->loss);
     pc_optimizer_free(t->optimizer);
+    pc_zero_free(t->zero);
     pc_module_free(t->gpt);
     pc_corpus_free(t->corpus);
     pc_tokenizer_free(t->tokenizer);

@@ -65,8 +65,23 @@ pc_status pc__gpt_ranks_join(pc__gpt_training *t)
 {
     if (t->ranks == 1)
         return PC_OK;
-    t->ddp = pc_ddp(t->gpt, t->o.group);
-    return t->ddp ? PC_OK : pc_error_last()->status;
+    if (t->o.zero)
+        t->zero = pc_zero(t->gpt, t->o.group, .stage = t->o.zero);
+    else
+        t->ddp = pc_ddp(t->gpt, t->o.group);
+    return t->ddp || t->zero ? PC_OK : pc_error_last()->status;
+}
+
+pc_status pc__gpt_ranks_step(pc__gpt_training *t)
+{
+    return t->zero ? pc_zero_step(t->zero, t->optimizer) : pc_optimizer_step(t->optimizer);
+}
+
+pc_status pc__gpt_ranks_whole(pc__gpt_training *t, bool whole)
+{
+    if (!t->zero)
+        return PC_OK;
+    return whole ? pc_zero_gather(t->zero) : pc_zero_release(t->zero);
 }
 
 /* Ranks draw other zeros of dropout, the first those of a training alone. */
