@@ -3,15 +3,7 @@
 #define PC__ZERO_H
 
 #include "dist/reducer.h"
-
-#include <paracord/data_parallel.h>
-
-/* What a rank has of a parameter. */
-typedef struct pc__piece {
-    pc_tensor *weights,
-        *gradient; /* views: of where the rank's weights of the bucket lie, of its part of the gradients */
-    int bucket;
-} pc__piece;
+#include "dist/zero_state.h"
 
 /* Weights as parameters have them, and in the 16 bits of an autocast scope. */
 enum { PC__WHOLE_OWN, PC__WHOLE_HALF, PC__WHOLE_KINDS };
@@ -57,9 +49,6 @@ pc_status pc__zero_cut(pc_zero *zero);
 
 /* zero_weights.c. Parameters lie in memory that the ranks have parts of: below stage 3 all of it is there. */
 pc_status pc__zero_lay(pc_zero *zero);
-
-/* Weights have changed: all ranks get them, at once or, in stage 3, when they are needed. */
-pc_status pc__zero_spread(pc_zero *zero);
 
 /* Later work of the current stream of bucket b's device comes behind the group's by now, or the group's behind it. */
 pc_status pc__zero_meet(pc_zero *zero, int b, bool group_waits);

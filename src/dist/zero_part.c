@@ -38,7 +38,9 @@ static pc_status cut(pc_zero *z, int b, int i)
     pc__piece *p = &z->pieces[z->piece_count++];
     *p = (pc__piece){.weights = column(z->weights[b].own, from - begins, to - from, t->ndim),
                      .gradient = column(z->own[b], from - begins, to - from, t->ndim),
-                     .bucket = b};
+                     .bucket = b,
+                     .parameter = i,
+                     .begin = from - offset};
     if (!p->weights || !p->gradient)
         return pc_error_last()->status;
     char number[16];
@@ -80,4 +82,21 @@ pc_status pc__zero_cut(pc_zero *z)
             PC__TRY(cut(z, b, i));
     }
     return check(z);
+}
+
+int pc__zero_parameters(const pc_zero *zero)
+{
+    return zero->reducer.count;
+}
+
+pc_tensor *pc__zero_parameter(const pc_zero *zero, int i, const char **name)
+{
+    *name = zero->reducer.name[i].name;
+    return zero->reducer.parameter[i];
+}
+
+int pc__zero_pieces(const pc_zero *zero, const pc__piece **pieces)
+{
+    *pieces = zero->pieces;
+    return zero->piece_count;
 }

@@ -165,9 +165,7 @@ static pc_status save(pc__gpt_training *t, bool running)
     PC__TRY(read_loss(t));
     t->run.seconds = t->before + pc__seconds_now() - t->began;
     PC__TRY(pc__gpt_path(t, "checkpoint", path));
-    PC__TRY(pc__gpt_ranks_whole(t, true));
     PC__TRY(pc__gpt_checkpoint_save(t, path));
-    PC__TRY(pc__gpt_ranks_whole(t, false));
     return t->rank ? PC_OK : write_report(t, running);
 }
 

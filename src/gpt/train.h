@@ -70,8 +70,14 @@ pc_status pc__gpt_make_batch(pc__gpt_training *t, int batch);
 pc_status pc__gpt_fit_batch(pc__gpt_training *t);
 double pc__gpt_peak(pc_device device, pc_dtype dtype);
 
-/* train_checkpoint.c: one file, written whole or not at all. */
+/* train_checkpoint.c: one file, written whole or not at all. Where parameters are shared out all ranks write their pieces. */
 pc_status pc__gpt_checkpoint_save(pc__gpt_training *t, const char *path);
+
+/* Of weights and moments, *count of them: names, with tensors of their shapes, which are themselves where nothing is shared
+ * out; there is room for two more. NULL: PC_ERR_MEMORY. */
+pc_parameter *pc__gpt_checkpoint_list(const pc__gpt_training *t, int *count);
+
+/* train_checkpoint_load.c: all ranks read. */
 pc_status pc__gpt_checkpoint_load(pc__gpt_training *t, const char *path);
 
 /* "FOLDER/NAME" in path. */

@@ -72,6 +72,21 @@ pc_status pc__weights_sort(const pc_weights *weights);
 /* All n bytes of the file at `from`. */
 pc_status pc__weights_bytes(const pc_weights *w, int64_t from, void *to, size_t n);
 
+/* A part of tensor number `tensor` of a list: t's elements in C order, from byte `at` of that tensor on. */
+typedef struct pc__weights_part {
+    int tensor;
+    int64_t at;
+    const pc_tensor *t;
+} pc__weights_part;
+
+/* A file by several processes: one begins it, which is a new temporary for `path` (from pc__alloc) with the header and room for
+ * all tensors, which are asked for their shapes and dtypes alone; the tensors begin at byte *start. Each puts its parts, which
+ * are on the disk then; and one commits it (io/file.h), or removes it. */
+pc_status pc__weights_begin(const char *path, const pc_parameter *list, int count, const pc_weights_note_pair *notes,
+                            char **temporary, int64_t *start);
+pc_status pc__weights_put(const char *path, const char *temporary, int64_t start, const pc_parameter *list,
+                          const pc__weights_part *parts, int count);
+
 /* The tensor of that name; NULL without an error. */
 const pc__weight *pc__weights_find(const pc_weights *weights, const char *name);
 

@@ -1,4 +1,4 @@
-/* safetensors_write.c: tensors into a safetensors file, one at a time through a buffer. */
+/* safetensors_write.c: tensors into a safetensors file, one at a time through a buffer, or by several processes at once. */
 #include "io/file.h"
 #include "io/safetensors.h"
 #include "tensor/read.h"
@@ -92,50 +92,116 @@ static void add_header(pc__text *out, const pc_parameter *list, int count, const
         out->data[i] = (char)((uint64_t)(out->length - 8) >> 8 * i);
 }
 
-static pc_status put_all(int fd, const char *path, const pc__text *header, const pc_parameter *list, int count,
-                         uint8_t *buffer)
+/* Where tensor number i begins, behind the header. */
+static int64_t begin_of(const pc_parameter *list, int i)
 {
-    int problem = pc__file_put(fd, header->data, header->length);
-    for (int i = 0; !problem && i < count; i++) {
-        const size_t bytes = bytes_of(list[i].tensor);
-        if (bytes)
-            PC__TRY(pc__read(list[i].tensor, buffer, bytes, "pc_weights_write"));
-        problem = pc__file_put(fd, buffer, bytes);
-    }
-    return problem ? pc__fail_file(problem, "cannot write %s", path) : PC_OK;
+    size_t at = 0;
+    for (int k = 0; k < i; k++)
+        at += bytes_of(list[k].tensor);
+    return (int64_t)at;
 }
 
-static pc_status put_file(const char *path, const char *temporary, const pc__text *header, const pc_parameter *list,
-                          int count)
+static int put_at(int fd, const uint8_t *bytes, size_t n, int64_t at)
+{
+    while (n) {
+        const ssize_t written = pwrite(fd, bytes, n, (off_t)at);
+        if (written < 0 && errno != EINTR)
+            return errno;
+        const size_t done = written > 0 ? (size_t)written : 0;
+        bytes += done, n -= done, at += (int64_t)done;
+    }
+    return 0;
+}
+
+/* Parts come in the order of their tensors, mostly, so that where these begin is counted on. */
+static pc_status put_parts(int fd, const char *path, int64_t start, const pc_parameter *list,
+                           const pc__weights_part *parts, int count, uint8_t *buffer)
+{
+    int tensor = 0;
+    int64_t begin = start;
+    for (int i = 0; i < count; i++) {
+        if (parts[i].tensor < tensor)
+            tensor = parts[i].tensor, begin = start + begin_of(list, tensor);
+        for (; tensor < parts[i].tensor; tensor++)
+            begin += (int64_t)bytes_of(list[tensor].tensor);
+        const size_t bytes = bytes_of(parts[i].t);
+        if (bytes)
+            PC__TRY(pc__read(parts[i].t, buffer, bytes, "pc_weights_write"));
+        const int problem = put_at(fd, buffer, bytes, begin + parts[i].at);
+        if (problem)
+            return pc__fail_file(problem, "cannot write %s", path);
+    }
+    return PC_OK;
+}
+
+pc_status pc__weights_put(const char *path, const char *temporary, int64_t start, const pc_parameter *list,
+                          const pc__weights_part *parts, int count)
 {
     size_t most = 1;
     for (int i = 0; i < count; i++)
-        most = PC__MAX(most, bytes_of(list[i].tensor));
+        most = PC__MAX(most, bytes_of(parts[i].t));
     uint8_t *buffer = pc__alloc(most);
     if (!buffer)
         return PC_ERR_MEMORY;
-    const int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    const int fd = open(temporary, O_WRONLY | O_CLOEXEC);
     pc_status status =
-        fd < 0 ? pc__fail_file(errno, "cannot write %s", path) : put_all(fd, path, header, list, count, buffer);
+        fd < 0 ? pc__fail_file(errno, "cannot write %s", path) : put_parts(fd, path, start, list, parts, count, buffer);
+    if (status == PC_OK && fsync(fd) != 0)
+        status = pc__fail_file(errno, "cannot write %s", path);
     if (fd >= 0 && close(fd) != 0 && status == PC_OK)
         status = pc__fail_file(errno, "cannot write %s", path);
-    if (fd >= 0 && status != PC_OK)
-        unlink(temporary);
     pc__free(buffer);
-    return status == PC_OK ? pc__file_commit(temporary, path) : status;
+    return status;
+}
+
+static pc_status make_file(const char *path, const char *temporary, const pc__text *header, int64_t bytes)
+{
+    const int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int problem = fd < 0 ? errno : pc__file_put(fd, header->data, header->length);
+    if (!problem && ftruncate(fd, (off_t)header->length + (off_t)bytes) != 0)
+        problem = errno;
+    if (fd >= 0 && close(fd) != 0 && !problem)
+        problem = errno;
+    if (fd >= 0 && problem)
+        unlink(temporary);
+    return problem ? pc__fail_file(problem, "cannot write %s", path) : PC_OK;
+}
+
+pc_status pc__weights_begin(const char *path, const pc_parameter *list, int count, const pc_weights_note_pair *notes,
+                            char **temporary, int64_t *start)
+{
+    *temporary = NULL;
+    PC__TRY(check(path, list, count));
+    pc__text header = {0};
+    add_header(&header, list, count, notes);
+    char *name = header.failed ? NULL : pc__file_temporary(path);
+    const pc_status status = name ? make_file(path, name, &header, begin_of(list, count)) : PC_ERR_MEMORY;
+    *start = (int64_t)header.length;
+    pc__text_free(&header);
+    if (status == PC_OK)
+        *temporary = name;
+    else
+        pc__free(name);
+    return status;
 }
 
 pc_status pc_weights_write(const char *path, const pc_parameter *list, int count, const pc_weights_note_pair *notes)
 {
+    char *temporary;
+    int64_t start;
     PC__NEED(path);
     if (count)
         PC__NEED(list);
-    PC__TRY(check(path, list, count));
-    pc__text header = {0};
-    add_header(&header, list, count, notes);
-    char *temporary = header.failed ? NULL : pc__file_temporary(path);
-    const pc_status status = temporary ? put_file(path, temporary, &header, list, count) : PC_ERR_MEMORY;
+    PC__TRY(pc__weights_begin(path, list, count, notes, &temporary, &start));
+    pc__weights_part *parts = pc__alloc((size_t)count * sizeof *parts);
+    for (int i = 0; parts && i < count; i++)
+        parts[i] = (pc__weights_part){.tensor = i, .t = list[i].tensor};
+    pc_status status = parts ? pc__weights_put(path, temporary, start, list, parts, count) : PC_ERR_MEMORY;
+    if (status == PC_OK)
+        status = pc__file_commit(temporary, path);
+    else
+        unlink(temporary);
+    pc__free(parts);
     pc__free(temporary);
-    pc__text_free(&header);
     return status;
 }
