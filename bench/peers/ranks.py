@@ -1,6 +1,7 @@
 """PyTorch's DistributedDataParallel and NCCL beside paracord bench collective, bench.vision and bench.gpt: a process a GPU.
 
-Usage: python ranks.py RANKS [collective] [vision NETWORK BATCH SIZE CLASSES] [compile]
+Usage: python ranks.py RANKS [collective] [vision NETWORK BATCH SIZE CLASSES] [gpt LAYERS HEADS WIDTH VOCABULARY BATCH LENGTH]
+[compile]
 Lines of JSON of rank 0.
 """
 import json
@@ -89,6 +90,34 @@ def vision(name, batch, size, classes, compiled):
         pictures_per_second=dist.get_world_size() * batch / together, scaling=alone / together)
 
 
+def gpt(layers, heads, width, vocabulary, batch, length, compiled):
+    from gpt import network
+    torch.set_float32_matmul_precision("high")
+    net = network(torch, layers, heads, width, vocabulary, length).cuda()
+    x = (torch.arange(batch * length, device="cuda") * 2654435761 + 12345).view(batch, length) % vocabulary
+
+    def measure(net):
+        adamw = torch.optim.AdamW(net.parameters(), lr=1e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
+
+        def step():
+            with torch.autocast("cuda", dtype=torch.bfloat16):
+                loss = net(x, x)
+            adamw.zero_grad(set_to_none=True)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(net.parameters(), 1)
+            adamw.step()
+
+        for _ in range(12):
+            step()
+        return rounds(step, 7, 10)
+
+    alone = measure(torch.compile(net) if compiled else net)
+    ddp = torch.nn.parallel.DistributedDataParallel(net, device_ids=[dist.get_rank()], gradient_as_bucket_view=True)
+    together = measure(torch.compile(ddp) if compiled else ddp)
+    say(layers=layers, batch=batch, compiled=compiled, alone_ms=alone * 1e3, ranks_ms=together * 1e3,
+        tokens_per_second=dist.get_world_size() * batch * length / together, scaling=alone / together)
+
+
 def main(rank, size, words, start):
     torch.cuda.set_device(rank)
     os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
@@ -103,6 +132,9 @@ def main(rank, size, words, start):
     if "vision" in words:
         i = words.index("vision")
         vision(words[i + 1], *map(int, words[i + 2:i + 5]), "compile" in words)
+    if "gpt" in words:
+        i = words.index("gpt")
+        gpt(*map(int, words[i + 1:i + 7]), "compile" in words)
     dist.destroy_process_group()
 
 

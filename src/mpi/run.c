@@ -33,10 +33,13 @@ static pc_status move_parts(const pc__mpi_call *c, size_t part, size_t at, size_
     int count, started;
     const MPI_Comm comm = c->group->comm;
     const int root = c->attributes->peer, bytes = (int)n;
+    const bool in_its_place =
+        c->from == c->to + (size_t)c->comm->rank * part; /* MPI takes no two names of one memory */
     PC__TRY(pc__mpi_type(n, part, &type, &count));
     switch (c->call->op->index) {
     case PC__OP_all_gather:
-        started = MPI_Iallgather(c->from + at, bytes, MPI_BYTE, c->to + at, count, type, comm, &request);
+        started = MPI_Iallgather(in_its_place ? MPI_IN_PLACE : (const void *)(c->from + at), bytes, MPI_BYTE,
+                                 c->to + at, count, type, comm, &request);
         break;
     case PC__OP_gather_to:
         started = MPI_Igather(c->from + at, bytes, MPI_BYTE, c->to_bytes ? c->to + at : NULL, count, type, root, comm,
