@@ -27,7 +27,7 @@ typedef struct pc_sim_options {
 } pc_sim_options;
 
 /* Make these the sim devices, in place of what PARACORD_SIM said ("4", or "4,memory=64M,kernels=1,bandwidth=2G,
- * latency=20us,time=1ms,fail=kernel:17"). Waits for their work. PC_ERR_STATE while tensors on sim devices are alive;
+ * latency=20us,time=1ms,fail=kernel:17"; fail=copy:3@1 is of sim:1 alone). Waits for their work. PC_ERR_STATE while tensors on sim devices are alive;
  * PC_ERR_ARGUMENT. Lost devices come back. Not while other threads use sim devices. */
 PC_API PC_MUST_USE pc_status pc_sim_configure(pc_sim_options options);
 
@@ -38,7 +38,9 @@ typedef enum pc_sim_fault {
     PC_SIM_FAIL_COPY,   /* a copy fails */
     PC_SIM_FAIL_ANY,    /* either of them */
     PC_SIM_FAIL_MEMORY, /* an allocation of device memory is refused, until pc_sim_inject is called again */
-    PC_SIM_LOSE         /* the device is lost at a kernel or copy: everything on it fails from then on */
+    PC_SIM_LOSE,        /* the device is lost at a kernel or copy: everything on it fails from then on */
+    PC_SIM_CORRUPT, /* a copy to another device, or a collective, leaves another byte than it should, without an error */
+    PC_SIM_HANG     /* a copy to another device, or a collective, goes no further until pc_sim_inject is called again */
 } pc_sim_fault;
 
 /* Let the n-th operation from now (1 is the next one) of the kind that the fault is about go wrong, once;

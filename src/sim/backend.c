@@ -157,6 +157,7 @@ static pc_status copy(pc_stream *stream, void *to, pc_device to_device, const vo
     c->copy.to = pc__sim_inside(to_device, to);
     c->copy.from = pc__sim_inside(from_device, from);
     c->copy.bytes = bytes;
+    c->copy.between = to_device.type == PC_SIM && from_device.type == PC_SIM && to_device.index != from_device.index;
     c->copy.engine = from_device.type == PC_CPU ? PC__SIM_COPY_IN : PC__SIM_COPY_OUT;
     return put(stream, c);
 }

@@ -89,12 +89,13 @@ static void work_on(const pc__sim_lane *lane, pc__sim_engine *engine)
     pc__sim_command *c = pc__sim_at_hand(s);
     uint64_t ticket = s->first->work.ticket;
     pc_error_clear();
-    pc_status status =
-        lane->device->lost ? pc__error_put(&lane->device->loss) : pc__sim_fault_now(lane->device, c->kind, &c->work);
+    pc_status status = lane->device->lost ? pc__error_put(&lane->device->loss) : pc__sim_fault_now(lane->device, c);
     pthread_mutex_unlock(&pc__sim.lock);
     int64_t started = pc__tracing() ? pc__now() : 0;
     if (status == PC_OK)
         (void)run(s, c);
+    if (status == PC_OK && c->spoilt)
+        pc__sim_spoil(c);
     pc_error error = pc__error_take();
     name_work(&error, c, lane->device->index);
     if (started)
@@ -203,6 +204,7 @@ pc_status pc__sim_device_open(pc__sim_device *device)
     PC__TRY(pc__sim_heap_open(device));
     for (int e = 0; e < PC__SIM_ENGINES; e++)
         pthread_cond_init(&device->engine[e].work, NULL);
+    pthread_cond_init(&device->injected, NULL);
     device->open = true;
     pc_status status = start_all(device);
     if (status != PC_OK)

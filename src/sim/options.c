@@ -79,20 +79,23 @@ static bool parse_count(const char *text, int *count)
     return end != text && !*end && n > -1000000 && n < 1000000;
 }
 
-/* "kernel:17": on every device, its 17th operation of that kind. */
+/* "kernel:17": on every device, its 17th operation of that kind; "kernel:17@1": on sim:1 alone. */
 static bool parse_fault(const char *text)
 {
-    static const char *const names[] = {"", "kernel", "copy", "any", "memory", "lost"};
+    static const char *const names[] = {"", "kernel", "copy", "any", "memory", "lost", "corrupt", "hang"};
     const char *colon = strchr(text, ':');
     char *end;
     long long n = colon ? strtoll(colon + 1, &end, 10) : 0;
-    if (n <= 0 || *end)
+    long only = -1;
+    if (n > 0 && *end == '@' && end[1])
+        only = strtol(end + 1, &end, 10);
+    if (n <= 0 || *end || only < -1 || only >= PC__DEVICES_MAX)
         return false;
     for (int f = PC_SIM_FAIL_KERNEL; f < PC__COUNT(names); f++)
         if (strncmp(text, names[f], (size_t)(colon - text)) == 0 && !names[f][colon - text]) {
             for (int i = 0; i < PC__DEVICES_MAX; i++) {
                 pc__sim.device[i].fault = (pc_sim_fault)f;
-                pc__sim.device[i].fault_in = n;
+                pc__sim.device[i].fault_in = only < 0 || only == i ? n : 0;
             }
             return true;
         }
@@ -125,7 +128,7 @@ static bool parse_option(char *text, pc_sim_options *o)
 static bool parse_environment(const char *value, pc_sim_options *o, char *why, size_t room)
 {
     static const char *const advice =
-        "write 4, or 4,memory=64M,kernels=1,bandwidth=2G,latency=20us,time=1ms,fail=kernel:17";
+        "write 4, or 4,memory=64M,kernels=1,bandwidth=2G,latency=20us,time=1ms,fail=kernel:17, or fail=copy:3@1";
     char text[256], part_text[256], *rest = text;
     if ((size_t)snprintf(text, sizeof text, "%s", value) >= sizeof text) {
         snprintf(why, room, "PARACORD_SIM=%.40s... is too long; %s", value, advice);
@@ -194,8 +197,10 @@ pc_status pc_sim_configure(pc_sim_options options)
         if (pc__sim.device[i].forked)
             return pc__error_put(&pc__sim.device[i].loss); /* nobody is there to finish what was under way */
     for (int i = 0; i < pc__sim.options.devices; i++)
-        if (pc__sim.device[i].open)
+        if (pc__sim.device[i].open) {
+            PC__TRY(pc_sim_inject((pc_device){PC_SIM, (int16_t)i}, PC_SIM_NO_FAULT, 0)); /* what hangs goes on */
             PC__TRY(empty(i));
+        }
     pthread_mutex_lock(&pc__sim.lock);
     bool open[PC__DEVICES_MAX];
     for (int i = 0; i < PC__DEVICES_MAX; i++) {

@@ -39,6 +39,7 @@ typedef struct pc__sim_event {
 typedef struct pc__sim_command {
     struct pc__sim_command *next;
     pc__sim_kind kind;
+    bool spoilt; /* by PC_SIM_CORRUPT */
     pc__work work;
     union {
         struct {
@@ -50,6 +51,7 @@ typedef struct pc__sim_command {
             const void *from;
             size_t bytes;
             pc__sim_engine_kind engine;
+            bool between; /* two devices */
         } copy;
         struct {
             void (*function)(void *context);
@@ -134,6 +136,8 @@ typedef struct pc__sim_device {
     pc__sim_block *blocks; /* in the order of addresses */
     pc_sim_fault fault;
     int64_t fault_in; /* operations until it happens; 0: none */
+    int64_t injections;
+    pthread_cond_t injected; /* what hangs goes on */
     int64_t operations;
 } pc__sim_device;
 
@@ -174,8 +178,10 @@ void pc__sim_work_done(pc__sim_stream *s, const pc_error *error); /* the work at
 void pc__sim_let_go(pc__sim_stream *s);
 void pc__sim_command_free(pc__sim_command *command);
 
-/* fault.c: the next operation of the device: PC_OK, or what goes wrong with it. The lock is held. */
-pc_status pc__sim_fault_now(pc__sim_device *device, pc__sim_kind kind, const pc__work *work);
+/* fault.c: the next operation of the device: PC_OK, or what goes wrong with it. The lock is held, but not while the
+ * operation hangs. */
+pc_status pc__sim_fault_now(pc__sim_device *device, pc__sim_command *command);
+void pc__sim_spoil(const pc__sim_command *command); /* what it has written */
 
 /* graph.c */
 pc_status pc__sim_graph_begin(pc_graph *graph, pc_stream *stream);

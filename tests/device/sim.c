@@ -170,6 +170,50 @@ static void faults_have_rules(void **state)
     }
 }
 
+/* What goes between devices arrives as something else, and nobody is told; copies to the host and kernels are fine. */
+static void what_goes_between_is_spoilt(void **state)
+{
+    (void)state;
+    int32_t got[4];
+    PC_SCOPE {
+        pc_tensor *t = pc_full(PC_SHAPE(4), 7, PC_I32, sim(0));
+        assert_ok(pc_sim_inject(sim(0), PC_SIM_CORRUPT, 1));
+        assert_ok(pc_sim_inject(sim(1), PC_SIM_CORRUPT, 1));
+        assert_ok(pc_read(pc_neg(t), got, sizeof got));
+        assert_int_equal(got[3], -7);
+        assert_ok(pc_read(pc_to(t, sim(1), PC_I32, false), got, sizeof got));
+        assert_int_equal(got[2], 7);
+        assert_int_not_equal(got[3], 7);
+        for (int i = 0; i < 2; i++)
+            assert_ok(pc_sim_inject(sim(i), PC_SIM_NO_FAULT, 0));
+        assert_ok(pc_read(pc_to(t, sim(1), PC_I32, false), got, sizeof got));
+        assert_int_equal(got[3], 7);
+    }
+}
+
+/* A copy that hangs holds up what waits for it, and goes on when somebody injects again, pc_sim_configure too. */
+static void what_goes_between_hangs(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 2; way++) {
+        assert_ok(pc_sim_inject(sim(0), PC_SIM_HANG, 1));
+        assert_ok(pc_sim_inject(sim(1), PC_SIM_HANG, 1));
+        PC_SCOPE {
+            bool done[2];
+            pc_tensor *there = pc_to(pc_ones(PC_SHAPE(4), PC_F32, sim(0)), sim(1), PC_F32, true);
+            sleep_ms(30);
+            assert_ok(pc_stream_query(usual(0), &done[0]));
+            assert_ok(pc_stream_query(usual(1), &done[1]));
+            assert_false(done[0] && done[1]);
+            for (int i = 0; i < 2 && way == 0; i++)
+                assert_ok(pc_sim_inject(sim(i), PC_SIM_NO_FAULT, 0));
+            if (way == 0)
+                assert_close(pc_item(pc_sum(there)), 4, 0);
+        }
+        assert_ok(pc_sim_configure(PC_OPTIONS(pc_sim_options, .devices = 3)));
+    }
+}
+
 /* --- in other processes --- */
 
 static void in_a_child(void (*run)(void))
@@ -239,6 +283,9 @@ static const struct {
     {"2", 2, ""},
     {"1,memory=64M", 1, ""},
     {"4,memory=64M,kernels=1,bandwidth=2G,latency=20us,time=1ms,fail=kernel:17", 4, ""},
+    {"2,fail=hang:3@1", 2, ""},
+    {"2,fail=hang:3@", 0, "is not understood"},
+    {"2,fail=hang:3@64", 0, "is not understood"},
     {"3,memory=1.5K,bandwidth=1e9,latency=0.1ms,time=100ns,fail=lost:1", 3, ""},
     {"1,fail=any:3", 1, ""},
     {"1,fail=memory:3", 1, ""},
@@ -324,6 +371,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(options_and_their_errors, two_devices),
         cmocka_unit_test_setup(the_number_of_devices_changes, two_devices),
         cmocka_unit_test_setup(faults_have_rules, two_devices),
+        cmocka_unit_test_setup(what_goes_between_is_spoilt, two_devices),
+        cmocka_unit_test_setup(what_goes_between_hangs, two_devices),
         cmocka_unit_test_setup(devices_do_not_go_with_a_fork, two_devices),
         cmocka_unit_test_setup(paracord_sim, two_devices),
     };
