@@ -3,19 +3,20 @@
 #include <string.h>
 
 #include <paracord-tools/doctor.h>
+#include <paracord-tools/peers.h>
 
 #include "command.h"
 #include "machine.h"
-#include "peers.h"
 #include "text.h"
 
 typedef struct doctor_settings {
     bool json, peers, list;
+    int peers_timeout;
     const char *job;
     cli_machine_from from;
 } doctor_settings;
 
-enum { PEERS_TEXT = 8192, REASON_MAX = 512 };
+enum { REASON_MAX = 512 };
 
 static pc_job job_of(const char *name)
 {
@@ -25,24 +26,33 @@ static pc_job job_of(const char *name)
                                     : PC_JOB_BUILD;
 }
 
-/* Every pair of GPUs copies once; lines for the doctor. A copy that fails is no corrupt one: CUDA's checks tell it. */
-static void copy_between_gpus(char *lines, size_t n)
+/* The device that the lines begin with: "devices cuda 0 WHY"; its number, and why it is 0. */
+static int count_tried(const char *lines, char why[REASON_MAX])
 {
-    char a[PC_DEVICE_NAME_MAX], b[PC_DEVICE_NAME_MAX];
-    int count = pc_device_count(PC_CUDA, NULL, 0);
-    size_t used = 0;
-    for (int i = 0; i < count; i++)
-        for (int j = 0; j < count && used + 64 < n; j++) {
-            cli_peer result = {0};
-            pc_device from = {PC_CUDA, (int16_t)i}, to = {PC_CUDA, (int16_t)j};
-            if (i == j)
-                continue;
-            if (cli_peer_measure(from, to, 16 << 20, &result) != PC_OK)
-                pc_error_clear();
-            else
-                used += (size_t)snprintf(lines + used, n - used, "%s %s %s\n", pc_device_name(from, a),
-                                         pc_device_name(to, b), result.intact ? "intact" : "corrupt");
-        }
+    int count = -1, at = 0;
+    if (sscanf(lines, "devices %*s %d %n", &count, &at) == 1)
+        snprintf(why, REASON_MAX, "%.*s", (int)strcspn(lines + at, "\n"), lines + at);
+    return count;
+}
+
+/* What this machine's GPUs do, or where there are none, its sim devices. Before this process touches them: a GPU that hangs
+ * shall hang a child. */
+static pc_status try_devices(const doctor_settings *settings, bool nvidia, pc_diagnosis_options *options,
+                             char lines[PC_PEERS_TEXT], char why[REASON_MAX])
+{
+    const bool peers = settings->peers && (options->job == PC_JOB_ANY || options->job == PC_JOB_TRAIN);
+    lines[0] = 0;
+    if (peers) {
+        const pc_peers_options what = {.type = nvidia ? PC_CUDA : PC_SIM, .timeout_ms = settings->peers_timeout};
+        if (pc_peers_try(what, lines) != PC_OK)
+            return pc_error_last()->status;
+        options->peers = lines;
+    }
+    if (nvidia && count_tried(lines, why) == 0)
+        options->cuda_reason = why;
+    else if (nvidia && !peers)
+        options->cuda_reason = pc_device_unavailable_reason(PC_CUDA, why, REASON_MAX);
+    return PC_OK;
 }
 
 /* Lines of text, each indented; commands that follow one another stay lines of their own. */
@@ -187,17 +197,14 @@ static int list_checks(pc_job job)
 static int examine(const cli_call *call, pc_machine *m)
 {
     const doctor_settings *settings = call->settings;
+    static char peers[PC_PEERS_TEXT];
     pc_diagnosis_options options = {.job = job_of(settings->job)};
-    char why[REASON_MAX] = "", peers[PEERS_TEXT] = "";
+    char why[REASON_MAX] = "";
     bool nvidia = false;
     for (int i = 0; i < m->device_count; i++)
         nvidia |= m->devices[i].nvidia;
-    if (m->live && nvidia && cli_machine_awake(m)) {
-        options.cuda_reason = pc_device_unavailable_reason(PC_CUDA, why, sizeof why);
-        if (settings->peers && (options.job == PC_JOB_ANY || options.job == PC_JOB_TRAIN))
-            copy_between_gpus(peers, sizeof peers);
-        options.peers = peers;
-    }
+    if (m->live && cli_machine_awake(m) && try_devices(settings, nvidia, &options, peers, why) != PC_OK)
+        return cli_failed(call->command);
     pc_diagnosis *d = pc_diagnosis_new(m, options);
     if (!d)
         return cli_failed(call->command);
@@ -228,7 +235,9 @@ static const cli_option options[] = {
      .choices = jobs},
     {"json", 0, CLI_FLAG, offsetof(doctor_settings, json), NULL, NULL, .help = "Print JSON, for fleets"},
     {"peers", 0, CLI_FLAG, offsetof(doctor_settings, peers), "on", NULL,
-     .help = "Copy between each two GPUs and compare what arrives"},
+     .help = "Try copies between each two GPUs and an all-reduce over all (or sim devices), in processes of their own"},
+    {"peers-timeout", 0, CLI_INT, offsetof(doctor_settings, peers_timeout), "5000", "MS",
+     .help = "How long such copies may take; the all-reduce gets six times as long", .min = 10, .max = 600000},
     {"list", 0, CLI_FLAG, offsetof(doctor_settings, list), NULL, NULL, .help = "List the checks, and make none"},
     CLI_MACHINE_ROOT(doctor_settings),
     {"record", 0, CLI_PATH, offsetof(doctor_settings, from.record), NULL, "FILE",

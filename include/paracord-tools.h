@@ -7,6 +7,7 @@
 #include <paracord-tools/doctor.h>
 #include <paracord-tools/draw.h>
 #include <paracord-tools/launch.h>
+#include <paracord-tools/peers.h>
 #include <paracord-tools/probe.h>
 #include <paracord-tools/report.h>
 #include <paracord-tools/timeline.h>

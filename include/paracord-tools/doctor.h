@@ -53,7 +53,7 @@ typedef struct pc_diagnosis_options {
     int reserved_;
     pc_job job;
     const char *cuda_reason; /* why Paracord's CUDA backend has no device; NULL: it has some, or nobody asked */
-    const char *peers;       /* what copies between GPUs did, lines of "cuda:0 cuda:1 intact" or "... corrupt"; NULL */
+    const char *peers;       /* what GPUs did together, the lines of pc_peers_try (peers.h); NULL: nobody tried */
 } pc_diagnosis_options;
 
 /* Examine a machine: pc_diagnosis(machine), or pc_diagnosis(machine, .job = PC_JOB_TRAIN). NULL with an error when

@@ -130,7 +130,7 @@ static void the_doctor_leaves_with_its_finding(void **state)
 {
     (void)state;
     NEED_BINARY();
-    assert_prints("\"$P\" doctor --root ${M}healthy-8xh100.txt", 0, "Nothing is wrong (42 checks, 8 NVIDIA GPUs)");
+    assert_prints("\"$P\" doctor --root ${M}healthy-8xh100.txt", 0, "Nothing is wrong (43 checks, 8 NVIDIA GPUs)");
     assert_prints("\"$P\" doctor --root ${M}healthy-no-gpu.txt", 0, "No NVIDIA GPU is visible here");
     assert_prints("\"$P\" doctor --root ${M}nouveau-debian.txt", 1, "1 thing is wrong");
     assert_prints("\"$P\" doctor --root ${M}program-fault.txt", 0, "Nothing is wrong, 1 could be better");
@@ -140,6 +140,20 @@ static void the_doctor_leaves_with_its_finding(void **state)
     assert_prints("\"$P\" doctor --for build --root ${M}narrow-link.txt", 0, "Nothing is wrong");
     assert_prints("\"$P\" doctor --list --for build", 0, "toolkit-path");
     assert_null(strstr(output, "pcie-link"));
+}
+
+/* Without a GPU the doctor tries sim devices, with faults in them too. */
+static void the_doctor_tries_devices(void **state)
+{
+    (void)state;
+    NEED_BINARY();
+    assert_prints("\"$P\" doctor --for train", 0, "peer-copies: it takes two GPUs, and there is none");
+    assert_prints("PARACORD_SIM=2 \"$P\" doctor --for train --peers-timeout 20000", 0, "Nothing is wrong");
+    assert_prints("PARACORD_SIM=2,fail=corrupt:1 \"$P\" doctor --for train --peers-timeout 20000", 1,
+                  "So it is with an all-reduce over all 2 (corrupt).");
+    assert_prints("PARACORD_SIM=2,fail=hang:1 \"$P\" doctor --for train --peers-timeout 500 --json", 1,
+                  "{\"check\": \"peer-copies\", \"severity\": \"wrong\"");
+    assert_prints("PARACORD_SIM=2,fail=hang:1 \"$P\" doctor --for train --no-peers", 0, "Nothing is wrong");
 }
 
 static void recordings_come_back(void **state)
@@ -187,6 +201,7 @@ int main(void)
         cmocka_unit_test(topo_prints_the_matrix),
         cmocka_unit_test(topo_measures_on_sim),
         cmocka_unit_test(the_doctor_leaves_with_its_finding),
+        cmocka_unit_test(the_doctor_tries_devices),
         cmocka_unit_test(recordings_come_back),
         cmocka_unit_test(refusals_name_what_is_valid),
     };

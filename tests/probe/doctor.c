@@ -273,6 +273,14 @@ static void findings_name_what_is_missing(void **state)
 static void advice_fits_the_system(void **state)
 {
     (void)state;
+    assert_says("copies-hang-iommu.txt", "do not end", "has \"intel_iommu=on\"",
+                "export NCCL_P2P_DISABLE=1 # at once: what NCCL sends goes through the host's memory\nsudo sed");
+    assert_says("copies-hang-iommu.txt", "", "With NCCL_P2P_DISABLE=1 an all-reduce over all 2 of them comes out right",
+                "iommu=pt");
+    assert_says("copies-hang-acs.txt", "do not end", "cuda:1 to cuda:0", "sudo setpci -s $b ECAP_ACS+6.w=0000");
+    assert_says("all-reduce-hangs.txt", "does not end", "ended after 30.0 s", "NCCL_P2P_DISABLE=1");
+    assert_says("all-reduce-corrupt.txt", "wrong sums", "neither IOMMU nor ACS is the cause", "nvidia-smi nvlink");
+    assert_says("corrupt-copies.txt", "something else", "cuda:0 to cuda:1", "NCCL_P2P_DISABLE=1");
     assert_says("nixos-nouveau.txt", "no NVIDIA driver", "0000:01:00.0", "videoDrivers = [ \"nvidia\" ]");
     assert_says("nixos-switched.txt", "different versions", "580.95.05", "reboot\n# nothing less");
     assert_says("ubuntu-hwe.txt", "no kernel module", "Kernel 6.8.0-60-generic has it",

@@ -50,6 +50,7 @@ static const row rows[] = {
     {"throttling", "nothing holds the clocks down", RUN, pc__check_throttle},
     {"orphans", "no process without an owner holds GPU memory", RUN, pc__check_orphans},
     {"peer-copies", "copies between GPUs arrive as they were sent", PC_JOB_TRAIN, pc__check_peers},
+    {"all-reduce", "an all-reduce over all GPUs ends, with the right sums", PC_JOB_TRAIN, pc__check_all_reduce},
     {"iommu-acs", "neither IOMMU nor ACS stands between GPUs", PC_JOB_TRAIN, pc__check_iommu},
     {"shared-memory", "/dev/shm is large enough for NCCL", PC_JOB_TRAIN, pc__check_shared_memory},
     {"placement", "the process runs on CPUs near its GPUs", PC_JOB_TRAIN, pc__check_placement},

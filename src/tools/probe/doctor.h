@@ -168,13 +168,17 @@ void pc__check_ecc(pc__exam *e); /* doctor_health.c */
 void pc__check_throttle(pc__exam *e);
 void pc__check_pcie(pc__exam *e);    /* doctor_link.c */
 void pc__check_orphans(pc__exam *e); /* doctor_processes.c */
-void pc__check_fabric(pc__exam *e);  /* doctor_many.c */
-void pc__check_iommu(pc__exam *e);
-void pc__check_peers(pc__exam *e);
+void pc__check_peers(pc__exam *e);   /* doctor_peers.c */
+void pc__check_all_reduce(pc__exam *e);
+void pc__check_iommu(pc__exam *e);  /* doctor_between.c */
+void pc__check_fabric(pc__exam *e); /* doctor_many.c */
 void pc__check_shared_memory(pc__exam *e);
 void pc__check_placement(pc__exam *e);
 
 pc__wsl pc__wsl_of(pc__exam *e);
+
+/* doctor_between.c: why what goes between GPUs may hang or come out wrong, and what ends that, for a finding. */
+void pc__say_between(pc__exam *e, pc_finding *f);
 
 /* holders.c: lines of "PID NAME", of processes that have a GPU open and can be seen, from pc__alloc; NULL: none. */
 char *pc__holders(pc__exam *e);
