@@ -14,7 +14,7 @@ const cli_command *const cli_commands[] = {
     /* small programs */
     &cli_add, &cli_saxpy, &cli_matmul, &cli_mandelbrot,
     /* the machine */
-    &cli_devices, &cli_topo, &cli_doctor, &cli_bench, &cli_bench_collective,
+    &cli_devices, &cli_topo, &cli_doctor, &cli_doctor_job, &cli_bench, &cli_bench_collective,
     /* machines to rent */
     &cli_cloud, &cli_cloud_list, &cli_cloud_pick, &cli_cloud_cost, &cli_cloud_update, &cli_cloud_run,
     &cli_help, &cli_man, &cli_completion, NULL,

@@ -9,6 +9,7 @@
 #include <paracord-tools/launch.h>
 #include <paracord-tools/peers.h>
 #include <paracord-tools/probe.h>
+#include <paracord-tools/ras.h>
 #include <paracord-tools/report.h>
 #include <paracord-tools/timeline.h>
 
