@@ -9,6 +9,7 @@
 #include "machine.h"
 #include "peers.h"
 #include "text.h"
+#include "topo_ways.h"
 
 typedef struct topo_settings {
     bool json, measure;
@@ -140,7 +141,7 @@ static void print_measured(const pc_device *peers, int count, const cli_peer *re
         }
 }
 
-static void print_json(const pc_machine *m, const chosen *c, const pc_device *peers, int count, const cli_peer *results)
+static void print_json(pc_machine *m, const chosen *c, const pc_device *peers, int count, const cli_peer *results)
 {
     char text[64];
     fputs("{\"devices\": [", stdout);
@@ -158,7 +159,9 @@ static void print_json(const pc_machine *m, const chosen *c, const pc_device *pe
             printf("%s\"%s\"", j ? ", " : "", pc_link_text(pc_machine_link(m, c->index[i], c->index[j]), text));
         fputs("]}", stdout);
     }
-    fputs("], \"measured\": [", stdout);
+    fputs("], ", stdout);
+    cli_topo_ways_json(m, c->index, c->count);
+    fputs(", \"measured\": [", stdout);
     const char *joint = "";
     for (int i = 0; results && i < count * count; i++) {
         if (i / count == i % count)
@@ -192,6 +195,7 @@ static int show(const cli_call *call, pc_machine *m)
         if (c.count) {
             print_matrix(m, &c);
             print_legend(m, &c);
+            cli_topo_ways(m, c.index, c.count);
         } else {
             puts("There is no graphics or accelerator device to connect.");
         }
@@ -238,10 +242,15 @@ static const cli_example examples[] = {
 const cli_command cli_topo = {
     .name = "topo",
     .summary = "Show how devices are connected, and measure it",
-    .description = "Prints the matrix of links between devices as nvidia-smi topo -m does, with the NUMA node and the "
-                   "CPUs that are nearest to each. A copy takes the way that the matrix names; NVLink is fastest, then "
-                   "PIX, and SYS is slowest.\n"
-                   "With --measure the exit status is 1 when bytes arrived that were not sent.",
+    .description =
+        "Prints the matrix of links between devices as nvidia-smi topo -m does, with the NUMA node and the "
+        "CPUs that are nearest to each. A copy takes the way that the matrix names; NVLink is fastest, then "
+        "PIX, and SYS is slowest.\n"
+        "Below it stands how collectives between the GPUs go, for each pair and for all together: by NVLink, "
+        "directly over PCIe, or through the host's memory, as NCCL chooses and why, what the links on that way carry "
+        "at "
+        "most, whether NVSwitches add up (NVLS), and what to change.\n"
+        "With --measure the exit status is 1 when bytes arrived that were not sent.",
     .options = options,
     .examples = examples,
     .settings_size = sizeof(topo_settings),

@@ -287,5 +287,35 @@ typedef struct pc_link {
 PC_API pc_link pc_machine_link(const pc_machine *machine, int a, int b);
 PC_API char *pc_link_text(pc_link link, char text[16]);
 
+/* How data goes from one GPU to another in a collective, as NCCL chooses it. */
+typedef enum pc_way_kind {
+    PC_WAY_UNKNOWN,
+    PC_WAY_NVLINK,
+    PC_WAY_P2P, /* directly, over PCIe */
+    PC_WAY_HOST /* through memory of the host that both share (NCCL's SHM) */
+} pc_way_kind;
+
+typedef struct pc_way {
+    pc_way_kind kind;
+    double bandwidth; /* bytes a second in each direction that its links carry at most; NaN: unknown */
+    const char *why;  /* lent by the machine */
+} pc_way;
+
+/* Between devices a and b. The choice is NCCL 2.29's: NVLink; over PCIe where no host bridge is between (or as
+ * NCCL_P2P_LEVEL says; on AMD's boards with two GPUs anywhere); else the host's memory. Bandwidths are links times what one
+ * carries: NVLink by its version (NVIDIA's datasheets), PCIe by generation and width, at most what the card can. */
+PC_API pc_way pc_machine_way(pc_machine *machine, int a, int b);
+
+/* Over all NVIDIA GPUs of the machine. */
+typedef struct pc_ways {
+    int gpus;            /* fewer than 2: nothing else is said */
+    pc_way all;          /* the slowest kind that a ring has to take */
+    const char *engine;  /* "NCCL" */
+    const char *nvls;    /* whether NVSwitches add up (NVLink SHARP), and why not */
+    const char *network; /* to other machines */
+    const char *advice;  /* what to change, a line each; "": nothing */
+} pc_ways;
+PC_API pc_ways pc_machine_ways(pc_machine *machine);
+
 PC_END
 #endif

@@ -116,6 +116,28 @@ static void topo_prints_the_matrix(void **state)
     assert_prints("\"$P\" topo --root ${M}healthy-no-gpu.txt", 0, "no graphics or accelerator device to connect");
 }
 
+static void topo_says_how_collectives_go(void **state)
+{
+    (void)state;
+    NEED_BINARY();
+    assert_prints("COLUMNS=200 \"$P\" topo --root ${M}healthy-8xh100.txt", 0,
+                  "  all 28 pairs   NVLink, at most 450.0 GB/s a direction: 18 links of NVLink through NVSwitches\n");
+    assert_prints("COLUMNS=200 \"$P\" topo --root ${M}healthy-4xgeforce.txt", 0,
+                  "  all 6 pairs    through host memory, ");
+    assert_null(strstr(output, "What to change"));
+    assert_prints("\"$P\" topo --root ${M}workstation-acs.txt", 0, "What to change\n  - ACS sends what GPUs send");
+    assert_prints("\"$P\" topo --root ${M}workstation-acs.txt --json", 0,
+                  "\"collectives\": {\"pairs\": [{\"devices\": [0, 1], \"way\": \"p2p\", "
+                  "\"bytes_per_second_at_most\": 3.1507");
+    assert_non_null(strstr(output, "\"advice\": [\"ACS sends"));
+    assert_prints("\"$P\" topo --root ${M}healthy-h200.txt", 0, "0000:01:00.0");
+    assert_null(strstr(output, "How collectives go"));
+    assert_prints("\"$P\" topo --json --root ${M}healthy-h200.txt", 0,
+                  "\"collectives\": {\"pairs\": [], \"all\": null}, \"advice\": [], \"measured\": []}");
+    assert_prints("\"$P\" topo --json --root ${M}healthy-8xh100.txt | python3 -m json.tool", 0,
+                  "\"nvls\": \"available");
+}
+
 static void topo_measures_on_sim(void **state)
 {
     (void)state;
@@ -192,17 +214,12 @@ int main(void)
     setenv("M", MACHINES, 1); /* $M in the lines of the shell */
     setenv("COLUMNS", "100", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(this_machine_answers),
-        cmocka_unit_test(devices_for_people),
-        cmocka_unit_test(unknown_memory_is_not_zero),
-        cmocka_unit_test(forty_columns_are_enough),
-        cmocka_unit_test(csv_has_a_cell_for_each_fact),
-        cmocka_unit_test(watching_streams_samples),
-        cmocka_unit_test(topo_prints_the_matrix),
-        cmocka_unit_test(topo_measures_on_sim),
-        cmocka_unit_test(the_doctor_leaves_with_its_finding),
-        cmocka_unit_test(the_doctor_tries_devices),
-        cmocka_unit_test(recordings_come_back),
+        cmocka_unit_test(this_machine_answers),         cmocka_unit_test(devices_for_people),
+        cmocka_unit_test(unknown_memory_is_not_zero),   cmocka_unit_test(forty_columns_are_enough),
+        cmocka_unit_test(csv_has_a_cell_for_each_fact), cmocka_unit_test(watching_streams_samples),
+        cmocka_unit_test(topo_prints_the_matrix),       cmocka_unit_test(topo_says_how_collectives_go),
+        cmocka_unit_test(topo_measures_on_sim),         cmocka_unit_test(the_doctor_leaves_with_its_finding),
+        cmocka_unit_test(the_doctor_tries_devices),     cmocka_unit_test(recordings_come_back),
         cmocka_unit_test(refusals_name_what_is_valid),
     };
     return cmocka_run_group_tests_name("cli.devices", tests, NULL, NULL);
