@@ -149,7 +149,7 @@ void cli_topo_ways_json(pc_machine *m, const int *index, int count)
     cli_json_text(stdout, ways.nvls);
     fputs(", \"network\": ", stdout);
     cli_json_text(stdout, ways.network);
-    fputs("}, \"advice\": [", stdout);
+    fputs("}}, \"advice\": [", stdout);
     joint = "";
     char line[1024];
     for (const char *at = ways.advice; *at; at += strcspn(at, "\n"), at += *at == '\n', joint = ", ") {

@@ -7,6 +7,7 @@
 #include <strings.h>
 #include <time.h>
 
+#include "failing.h"
 #include "server.h"
 
 static double seconds_since(const struct timespec *start)
@@ -151,6 +152,30 @@ static void any_bytes_are_read(void **state)
     assert_int_equal(pc_allocator_live(), 0);
 }
 
+/* Each allocation fails once: an error, and nothing stays behind. */
+static void memory_runs_out(void **state)
+{
+    (void)state;
+    assert_int_equal(pc_allocator_live(), 0);
+    assert_int_equal(pc_allocator_set(&failing), PC_OK);
+    bool reached = true;
+    for (int i = 0; reached; i++) {
+        countdown = i;
+        pc_ras *r = pc_ras_read(ras_missing);
+        reached = countdown < 0;
+        countdown = -1;
+        assert_int_equal(r == NULL, reached);
+        if (reached)
+            assert_int_equal(pc_error_last()->status, PC_ERR_MEMORY);
+        else
+            assert_true(i >= 4);
+        pc_error_clear();
+        pc_ras_free(r);
+        assert_int_equal(pc_allocator_live(), 0);
+    }
+    assert_int_equal(pc_allocator_set(NULL), PC_OK);
+}
+
 static void servers_that_speak(void **state)
 {
     (void)state;
@@ -245,6 +270,7 @@ int main(void)
         cmocka_unit_test(ranks_that_are_missing_or_dead),
         cmocka_unit_test(two_answers_tell_whether_it_moves),
         cmocka_unit_test(any_bytes_are_read),
+        cmocka_unit_test(memory_runs_out),
         cmocka_unit_test(servers_that_speak),
         cmocka_unit_test(servers_that_do_not),
         cmocka_unit_test(nobody_and_no_address),
