@@ -134,7 +134,6 @@ static void the_doctor_says_so(void **state)
         {"devices sim 2\nsim:0 sim:1 intact\nall-reduce 2 hangs 6.0 s\n", "all-reduce", "NCCL_P2P_DISABLE=1"},
         {"devices sim 2\nsim:0 sim:1 intact\nall-reduce 2 missing no NCCL\n", "all-reduce", "nccl"},
         {"devices sim 2\nsim:0 sim:1 intact\nall-reduce 2 intact\n", NULL, NULL},
-        {"devices cuda 1\n", NULL, NULL},
         {"nonsense\n\n\n  \nsim:0\nsim:0 sim:1", NULL, NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -154,6 +153,36 @@ static void the_doctor_says_so(void **state)
     pc_machine_free(m);
 }
 
+/* One GPU, or none, is no fault: it is named among what was not checked. */
+static void too_few_are_no_finding(void **state)
+{
+    (void)state;
+    pc_machine *m = pc_machine();
+    assert_not_null_ok(m);
+    static const struct {
+        const char *lines, *why;
+    } cases[] = {
+        {"devices cuda 1\n", "it takes two GPUs, and there is one"},
+        {"devices sim 0 PARACORD_SIM is not set\n", "it takes two GPUs, and there is none"},
+        {"devices cuda 0 no plug-in\n", "it takes two GPUs, and Paracord can use none: no plug-in"},
+        {"open cuda:1 hangs 30.0 s\n", "cuda:1 was not open after 30.0 s"},
+        {"devices cuda 2\ncuda:0 cuda:1 failed out of memory\n",
+         "the copy from cuda:0 to cuda:1 failed: out of memory"},
+        {"devices cuda 2\nall-reduce 2 failed out of memory\n", "it failed: out of memory"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pc_diagnosis *d = pc_diagnosis(m, .job = PC_JOB_TRAIN, .peers = cases[i].lines);
+        assert_not_null_ok(d);
+        bool said = false;
+        for (int k = 0; k < d->unseen_count; k++)
+            said |= !strcmp(d->unseen[k].why, cases[i].why);
+        if (!said)
+            fail_msg("nobody says \"%s\"", cases[i].why);
+        pc_diagnosis_free(d);
+    }
+    pc_machine_free(m);
+}
+
 static void other_types_are_refused(void **state)
 {
     (void)state;
@@ -168,7 +197,7 @@ int main(void)
         cmocka_unit_test(what_is_spoilt_is_found),   cmocka_unit_test(what_is_spoilt_now_and_then_is_found),
         cmocka_unit_test(what_hangs_is_left_behind), cmocka_unit_test(many_hangs_end_it),
         cmocka_unit_test(devices_that_fail),         cmocka_unit_test(the_doctor_says_so),
-        cmocka_unit_test(other_types_are_refused),
+        cmocka_unit_test(too_few_are_no_finding),    cmocka_unit_test(other_types_are_refused),
     };
     return cmocka_run_group_tests_name("probe.peers", tests, NULL, NULL);
 }

@@ -39,16 +39,16 @@ char *pc__peers_compare(const int32_t *arrived, const int32_t *sent, char text[9
     const unsigned char *a = (const unsigned char *)arrived, *b = (const unsigned char *)sent;
     const int64_t bytes = (int64_t)PC__PEERS_COUNT * 4;
     int64_t wrong = 0, first = 0;
+    snprintf(text, 96, "intact");
+    if (!memcmp(a, b, (size_t)bytes))
+        return text;
     for (int64_t i = bytes - 1; i >= 0; i--)
         if (a[i] != b[i]) {
             wrong++;
             first = i;
         }
-    if (wrong)
-        snprintf(text, 96, "corrupt %lld of %lld bytes, the first at %lld", (long long)wrong, (long long)bytes,
-                 (long long)first);
-    else
-        snprintf(text, 96, "intact");
+    snprintf(text, 96, "corrupt %lld of %lld bytes, the first at %lld", (long long)wrong, (long long)bytes,
+             (long long)first);
     return text;
 }
 

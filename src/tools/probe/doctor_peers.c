@@ -80,8 +80,11 @@ static void say_untried(pc__exam *e, const char *lines)
         if (!read_result(line, &r))
             continue;
         const int n = (int)strcspn(r.words, "\n");
-        if (!strcmp(r.from, "devices") && atoi(r.state) < 2)
-            pc__unseen(e, "it takes two GPUs, and there is %s", atoi(r.state) ? "one" : "none");
+        const int count = strcmp(r.from, "devices") ? 2 : atoi(r.state);
+        if (count == 0 && !strcmp(r.to, "cuda"))
+            pc__unseen(e, "it takes two GPUs, and Paracord can use none: %.*s", n, r.words);
+        else if (count < 2)
+            pc__unseen(e, "it takes two GPUs, and there is %s", count ? "one" : "none");
         else if (!strcmp(r.from, "open"))
             pc__unseen(e, "%s was not open after %.*s", r.to, n, r.words);
         else if (strchr(r.from, ':') && !strcmp(r.state, "failed"))
