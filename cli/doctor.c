@@ -260,7 +260,7 @@ const cli_command cli_doctor = {
     .description = "Checks driver, device files, container, toolkit, PCIe, memory, clocks, kernel log and what several "
                    "GPUs need. For each check that fails it prints what is wrong, how that is known, and the commands "
                    "that mend it on this distribution. It changes nothing and needs no root; what root would show "
-                   "besides is named.\n"
+                   "besides is named. A job that hangs is asked by paracord doctor job.\n"
                    "The exit status is 0 when nothing is wrong, 1 when something is. Advice alone leaves it 0.",
     .options = options,
     .examples = examples,

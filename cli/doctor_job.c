@@ -96,26 +96,36 @@ static void print_groups(const pc_ras *r)
     }
 }
 
+static const char *meaning(const pc_ras *r, const verdict *v)
+{
+    if (v->lost)
+        return "Ranks that do not answer, or have failed, hold up all others.";
+    if (v->moved)
+        return "The counts moved on from one question to the next: the job runs.";
+    if (v->behind && v->asked_again)
+        return "The counts stood still from one question to the next: those behind hold up all others.";
+    if (v->behind)
+        return "Ask again: if the counts stay as they are, those behind hold up all others.";
+    return r->complete ? "All ranks answer, and are as far as each other. If it hangs nonetheless, then in a call that "
+                         "all have "
+                         "launched, between GPUs or in the network: paracord doctor tries the GPUs of a host."
+                       : "Nothing wrong was told.";
+}
+
 /* What it means, and what to do next. */
 static void print_verdict(const pc_ras *r, const verdict *v)
 {
-    const pc_ras_rank *first = r->rank_count ? &r->ranks[0] : NULL;
-    if (!v->lost && (!v->behind || v->moved)) {
-        puts(v->moved      ? "The counts moved on from one question to the next: the job runs."
-             : r->complete ? "All ranks answer, and are as far as each other."
-                           : "Nothing wrong was told.");
-    } else if (v->lost) {
-        puts("Ranks that do not answer, or have failed, hold up all others. See them on their hosts:");
-    } else if (v->asked_again) {
-        puts("The counts stood still from one question to the next: those behind hold up all others. See them on their "
-             "hosts:");
-    } else {
-        puts("Ask again: if the counts stay as they are, those behind hold up all others. See them on their hosts:");
-    }
-    if ((v->lost || !v->moved) && first && first->process >= 0)
-        printf("  ssh %s sudo gdb -p %lld -batch -ex \"'thread apply all bt'\"   # a Python program: py-spy dump --pid "
-               "%lld\n",
-               first->host[0] ? first->host : "HOST", first->process, first->process);
+    const pc_ras_rank *first = NULL;
+    for (int i = r->rank_count - 1; i >= 0; i--)
+        if (r->ranks[i].process >= 0 && r->ranks[i].state != PC_RAS_AHEAD)
+            first = &r->ranks[i];
+    cli_wrap(stdout, meaning(r, v), 0, 0, cli_width(stdout));
+    puts("");
+    if (first && (v->lost || !v->moved))
+        printf("See what it does: ssh %s sudo gdb -p %lld -batch -ex \"'thread apply all bt'\"\n"
+               "A Python program: ssh %s py-spy dump --pid %lld\n",
+               first->host[0] ? first->host : "HOST", first->process, first->host[0] ? first->host : "HOST",
+               first->process);
     if (!r->complete)
         puts("The answer broke off before its end: some of it may be missing.");
 }
