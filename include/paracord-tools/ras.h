@@ -68,7 +68,7 @@ typedef struct pc_ras {
     pc_ras_rank *ranks;
     pc_ras_count *counts;
     int group_count, rank_count, count_count;
-    const char *text; /* all that NCCL said */
+    const char *text; /* all that NCCL said; the lists have at most 16,384 each */
 } pc_ras;
 
 /* Ask. NULL with an error that names cause and way out: PC_ERR_NOT_FOUND (nobody listens there, no such host),

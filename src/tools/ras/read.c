@@ -5,6 +5,8 @@
 #include <ctype.h>
 #include <stdlib.h>
 
+enum { MOST = 16384 }; /* of each list: larger jobs name fewer ranks than they have */
+
 typedef struct reader {
     pc_ras *ras;
     int group_room, rank_room, count_room;
@@ -20,6 +22,8 @@ typedef struct reader {
 static void *more(reader *r, void *array, int *count, int *room, size_t size)
 {
     void **items = array;
+    if (*count >= MOST)
+        return NULL;
     if (r->failed || pc__grow(items, room, *count, size) != PC_OK) {
         r->failed = true;
         return NULL;
@@ -177,7 +181,9 @@ static bool read_heading(reader *r, const char *line)
     }
     if (!own && strcmp(line, "INCOMPLETE") && strcmp(line, "DEAD") && strcmp(line, "TIMEOUT"))
         return false;
-    snprintf(r->communicator, sizeof r->communicator, own ? "#%s (%s)" : "", id, hash);
+    r->communicator[0] = 0;
+    if (own)
+        snprintf(r->communicator, sizeof r->communicator, "#%s (%s)", id, hash);
     r->dead = !own && line[0] == 'D';
     r->incomplete = !strcmp(own ? word : line, "INCOMPLETE") || r->dead;
     r->operation[0] = 0;
@@ -210,24 +216,34 @@ static bool same_calls(const pc_ras_rank *rank, const char *communicator, const 
     return !strcmp(rank->communicator, communicator) && !strcmp(rank->operation, operation);
 }
 
-/* Who is behind, and who ahead of the rest, follows from all that was counted. */
+/* Who is behind, and who ahead of the rest, follows from all that was counted. Ranks of one block, [begin, end), stand
+ * together. */
+static void compare_block(pc_ras *ras, int begin, int end)
+{
+    const pc_ras_rank *first = &ras->ranks[begin];
+    long long most = -1;
+    for (int i = 0; i < ras->count_count; i++)
+        if (same_calls(first, ras->counts[i].communicator, ras->counts[i].operation))
+            most = PC__MAX(most, ras->counts[i].calls);
+    for (int i = begin; i < end; i++)
+        most = PC__MAX(most, ras->ranks[i].calls);
+    for (int i = begin; i < end; i++) {
+        ras->ranks[i].most = most;
+        if (ras->ranks[i].calls == most)
+            ras->ranks[i].state = PC_RAS_AHEAD;
+    }
+}
+
 static void compare(pc_ras *ras)
 {
-    for (int i = 0; i < ras->rank_count; i++) {
-        pc_ras_rank *rank = &ras->ranks[i];
-        if (rank->state != PC_RAS_BEHIND)
-            continue;
-        rank->most = rank->calls;
-        for (int k = 0; k < ras->count_count; k++)
-            if (same_calls(rank, ras->counts[k].communicator, ras->counts[k].operation))
-                rank->most = PC__MAX(rank->most, ras->counts[k].calls);
-        for (int k = 0; k < ras->rank_count; k++)
-            if (same_calls(rank, ras->ranks[k].communicator, ras->ranks[k].operation))
-                rank->most = PC__MAX(rank->most, ras->ranks[k].calls);
+    for (int i = 0, end; i < ras->rank_count; i = end) {
+        const pc_ras_rank *first = &ras->ranks[i];
+        for (end = i + 1; end < ras->rank_count && ras->ranks[end].state == first->state &&
+                          same_calls(&ras->ranks[end], first->communicator, first->operation);)
+            end++;
+        if (first->state == PC_RAS_BEHIND)
+            compare_block(ras, i, end);
     }
-    for (int i = 0; i < ras->rank_count; i++)
-        if (ras->ranks[i].state == PC_RAS_BEHIND && ras->ranks[i].calls == ras->ranks[i].most)
-            ras->ranks[i].state = PC_RAS_AHEAD;
 }
 
 pc_ras *pc_ras_read(const char *text)
