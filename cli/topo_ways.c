@@ -12,9 +12,13 @@ enum { GPUS = 64, NAMED = 3 };
 static const char *const kinds[] = {[PC_WAY_UNKNOWN] = "unknown",
                                     [PC_WAY_NVLINK] = "NVLink",
                                     [PC_WAY_P2P] = "directly over PCIe",
-                                    [PC_WAY_HOST] = "through host memory"};
-static const char *const names[] = {
-    [PC_WAY_UNKNOWN] = "unknown", [PC_WAY_NVLINK] = "nvlink", [PC_WAY_P2P] = "p2p", [PC_WAY_HOST] = "host"};
+                                    [PC_WAY_HOST] = "through host memory",
+                                    [PC_WAY_NETWORK] = "by network"};
+static const char *const names[] = {[PC_WAY_UNKNOWN] = "unknown",
+                                    [PC_WAY_NVLINK] = "nvlink",
+                                    [PC_WAY_P2P] = "p2p",
+                                    [PC_WAY_HOST] = "host",
+                                    [PC_WAY_NETWORK] = "network"};
 
 static char *rate_text(double bandwidth, char text[48])
 {

@@ -291,8 +291,9 @@ PC_API char *pc_link_text(pc_link link, char text[16]);
 typedef enum pc_way_kind {
     PC_WAY_UNKNOWN,
     PC_WAY_NVLINK,
-    PC_WAY_P2P, /* directly, over PCIe */
-    PC_WAY_HOST /* through memory of the host that both share (NCCL's SHM) */
+    PC_WAY_P2P,    /* directly, over PCIe */
+    PC_WAY_HOST,   /* through memory of the host that both share (NCCL's SHM) */
+    PC_WAY_NETWORK /* by network cards or sockets, which NCCL_SHM_DISABLE leaves */
 } pc_way_kind;
 
 typedef struct pc_way {
@@ -301,7 +302,7 @@ typedef struct pc_way {
     const char *why;  /* lent by the machine */
 } pc_way;
 
-/* Between devices a and b. The choice is NCCL 2.29's: NVLink; over PCIe where no host bridge is between (or as
+/* Between devices a and b. The choice is NCCL 2.30's: NVLink; over PCIe where no host bridge is between (or as
  * NCCL_P2P_LEVEL says; on AMD's boards with two GPUs anywhere); else the host's memory. Bandwidths are links times what one
  * carries: NVLink by its version (NVIDIA's datasheets), PCIe by generation and width, at most what the card can. */
 PC_API pc_way pc_machine_way(pc_machine *machine, int a, int b);

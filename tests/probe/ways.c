@@ -37,7 +37,22 @@ static pc_machine *made(const char *first, const char *second, const char *facts
     for (int i = 0; i < 2; i++)
         fprintf(out, "|gpu %s\n%s", strrchr(places[i], '/') + 1, facts);
     fclose(out);
-    pc_machine *m = pc_machine(.root = path);
+    pc_machine *m = pc_machine(.root = path, .recording = true);
+    unlink(path);
+    assert_not_null_ok(m);
+    return m;
+}
+
+/* The same from a recording of it, as users send theirs. */
+static pc_machine *taken_along(pc_machine *m)
+{
+    char path[] = "/tmp/paracord-ways-XXXXXX";
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    assert_int_equal(pc_machine_record(m, path), PC_OK);
+    pc_machine_free(m);
+    m = pc_machine(.root = path);
     unlink(path);
     assert_not_null_ok(m);
     return m;
@@ -128,6 +143,8 @@ static void nccl_goes_directly_below_host_bridges(void **state)
         {BRIDGE_B, SET("NCCL_P2P_LEVEL=PHB"), PC_WAY_P2P, "NCCL_P2P_LEVEL is PHB"},
         {SOCKET_B, SET("NCCL_P2P_LEVEL=PHB"), PC_WAY_P2P, "NCCL_P2P_LEVEL is PHB"}, /* one NUMA node */
         {BRIDGE_B, SET("NCCL_P2P_LEVEL=4"), PC_WAY_P2P, "NCCL_P2P_LEVEL is 4"},
+        {SOCKET_B, SET("NCCL_P2P_LEVEL=7"), PC_WAY_P2P, "NCCL_P2P_LEVEL is 7"},
+        {SWITCH_B, SET("NCCL_SHM_DISABLE=1"), PC_WAY_P2P, "where no host bridge"},
         {SWITCH_B, SET("NCCL_P2P_LEVEL=LOC"), PC_WAY_HOST, "NCCL_P2P_LEVEL is LOC"},
         {SWITCH_B, SET("NCCL_P2P_LEVEL=nonsense"), PC_WAY_P2P, "where no host bridge"},
         {SWITCH_B, SET("NCCL_P2P_DISABLE=1"), PC_WAY_HOST, "NCCL_P2P_DISABLE is set"},
@@ -135,6 +152,8 @@ static void nccl_goes_directly_below_host_bridges(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pc_machine *m = made(SWITCH_A, cases[i].second, GEN4, cases[i].lines);
+        assert_way(m, 0, 1, cases[i].kind, 31.5, cases[i].why);
+        m = taken_along(m);
         assert_way(m, 0, 1, cases[i].kind, 31.5, cases[i].why);
         pc_machine_free(m);
     }
@@ -204,8 +223,15 @@ static void multicast_has_conditions(void **state)
 static void networks_are_named(void **state)
 {
     (void)state;
+    pc_machine *by_network = made(SWITCH_A, BRIDGE_B, GEN4, SET("NCCL_SHM_DISABLE=1"));
+    assert_way(by_network, 0, 1, PC_WAY_NETWORK, NAN, "NCCL_SHM_DISABLE is set");
+    assert_int_equal(pc_machine_ways(by_network).all.kind, PC_WAY_NETWORK);
+    assert_non_null(strstr(pc_machine_ways(by_network).advice, "NCCL_SHM_DISABLE is set: unset it"));
+    pc_machine_free(by_network);
     pc_machine *m = made(SWITCH_A, SWITCH_B, GEN4,
                          "sys/class/infiniband/mlx5_0/node_guid = 1\nsys/class/infiniband/mlx5_1/node_guid = 2\n");
+    assert_string_equal(pc_machine_ways(m).network, "by InfiniBand or RoCE (mlx5_0 mlx5_1)");
+    m = taken_along(m);
     assert_string_equal(pc_machine_ways(m).network, "by InfiniBand or RoCE (mlx5_0 mlx5_1)");
     pc_machine_free(m);
 }

@@ -64,5 +64,6 @@ pc_status pc_machine_record(pc_machine *machine, const char *path)
     if (m->options.recording && !d)
         return pc_error_last()->status;
     pc_diagnosis_free(d);
+    (void)pc_machine_ways(machine); /* reads what paracord topo asks for */
     return pc__root_write(m->root, path);
 }

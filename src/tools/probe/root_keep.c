@@ -55,7 +55,11 @@ pc_status pc__root_write(pc__root *root, const char *path)
                                             "NVCC_CCBIN",
                                             "CUDAHOSTCXX",
                                             "NVCC_PREPEND_FLAGS",
-                                            "NVCC_APPEND_FLAGS"};
+                                            "NVCC_APPEND_FLAGS",
+                                            "NCCL_P2P_DISABLE",
+                                            "NCCL_P2P_LEVEL",
+                                            "NCCL_SHM_DISABLE",
+                                            "NCCL_NVLS_ENABLE"};
     if (!root->recording)
         return pc__fail(PC_ERR_STATE, "the machine was probed without .recording: there is nothing to write");
     if (root->kept.failed)

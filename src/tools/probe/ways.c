@@ -1,6 +1,6 @@
 /* ways.c: how NCCL goes from one GPU to another, and how much the links on that way carry at most.
  *
- * The choice is that of NCCL 2.29 (NVIDIA NCCL User Guide, Environment Variables, NCCL_P2P_LEVEL, and ncclTopoCheckP2p in its
+ * The choice is that of NCCL 2.30.7 (NVIDIA NCCL User Guide, Environment Variables, NCCL_P2P_LEVEL, and ncclTopoCheckP2p in its
  * source): NVLink, else directly over PCIe as far as no host bridge is crossed, on machines with AMD's CPUs and at most two
  * GPUs anywhere; else through the host's memory. */
 #include "probe/ways.h"
@@ -80,7 +80,7 @@ static pc_link_kind read_level(const char *text)
     for (int i = 0; i < PC__COUNT(levels); i++)
         if (!strcmp(text, levels[i].name) || !strcmp(text, levels[i].number))
             return levels[i].kind;
-    return PC_LINK_UNKNOWN;
+    return atoi(text) > 4 ? PC_LINK_SYS : PC_LINK_UNKNOWN;
 }
 
 pc__level pc__p2p_level(pc__machine *m)
@@ -129,6 +129,7 @@ pc_way pc_machine_way(pc_machine *machine, int a, int b)
     if (link.kind == PC_LINK_NV && level.farthest >= PC_LINK_NV)
         return by_nvlink(m, x, y, link.count);
     const char *pcie = pcie_words(m, x, y);
+    const char *no_shared = pc__root_env(m->root, "NCCL_SHM_DISABLE");
     pc_way way = {PC_WAY_HOST, least(pcie_rate(x), pcie_rate(y)) * 1e9, ""};
     if (pc__without_peers(x) || pc__without_peers(y)) {
         way.why = pc__keepf(m, "%s; the driver does not let GeForce cards reach each other", pcie);
@@ -138,5 +139,7 @@ pc_way pc_machine_way(pc_machine *machine, int a, int b)
     } else {
         way.why = pc__keepf(m, "%s; %s", pcie, level.why);
     }
+    if (way.kind == PC_WAY_HOST && no_shared && atoi(no_shared))
+        way = (pc_way){PC_WAY_NETWORK, (double)NAN, pc__keepf(m, "NCCL_SHM_DISABLE is set; %s", way.why)};
     return way;
 }

@@ -8,11 +8,11 @@
 typedef struct survey {
     pc__machine *m;
     int index[PC__WAYS_GPUS], count;
-    int pairs[PC_WAY_HOST + 1]; /* by kind */
-    double bandwidth;           /* least of any pair's */
-    bool far;                   /* a way crosses host bridges and could be direct: NCCL_P2P_LEVEL */
-    bool far_sys;               /* and NUMA nodes, too */
-    int nodes;                  /* NUMA nodes with GPUs */
+    int pairs[PC_WAY_NETWORK + 1]; /* by kind */
+    double bandwidth;              /* least of any pair's */
+    bool far;                      /* a way crosses host bridges and could be direct: NCCL_P2P_LEVEL */
+    bool far_sys;                  /* and NUMA nodes, too */
+    int nodes;                     /* NUMA nodes with GPUs */
 } survey;
 
 static const pc_probe_device *gpu(const survey *s, int i)
@@ -27,7 +27,7 @@ static void look_at_pair(survey *s, int i, int j, const pc__level *level)
     s->pairs[way.kind]++;
     if (isnan(way.bandwidth) || way.bandwidth < s->bandwidth)
         s->bandwidth = way.bandwidth;
-    const bool could = way.kind == PC_WAY_HOST && !pc__without_peers(gpu(s, i)) && !pc__without_peers(gpu(s, j));
+    const bool could = way.kind >= PC_WAY_HOST && !pc__without_peers(gpu(s, i)) && !pc__without_peers(gpu(s, j));
     s->far |= could && !level->asked;
     s->far_sys |= could && !level->asked && kind == PC_LINK_SYS;
 }
@@ -130,6 +130,9 @@ static const char *all_advice(const survey *s)
     if (disabled && atoi(disabled))
         advise(&advice,
                "NCCL_P2P_DISABLE is set: unset it where paracord doctor finds copies between GPUs to be right");
+    if (s->pairs[PC_WAY_NETWORK])
+        advise(&advice,
+               "NCCL_SHM_DISABLE is set: unset it, so that GPUs meet in the host's memory and not on the network");
     if (multicast && !strcmp(multicast, "0") && !strncmp(nvls(s), "off", 3))
         advise(&advice,
                "NCCL_NVLS_ENABLE=0 is set: without it NVSwitches add up, and large all-reduces take less time");
@@ -173,10 +176,11 @@ pc_ways pc_machine_ways(pc_machine *machine)
     ways.gpus = s.count;
     if (s.count < 2)
         return ways;
-    ways.all.kind = s.pairs[PC_WAY_UNKNOWN] ? PC_WAY_UNKNOWN
-                    : s.pairs[PC_WAY_HOST]  ? PC_WAY_HOST
-                    : s.pairs[PC_WAY_P2P]   ? PC_WAY_P2P
-                                            : PC_WAY_NVLINK;
+    ways.all.kind = s.pairs[PC_WAY_UNKNOWN]   ? PC_WAY_UNKNOWN
+                    : s.pairs[PC_WAY_NETWORK] ? PC_WAY_NETWORK
+                    : s.pairs[PC_WAY_HOST]    ? PC_WAY_HOST
+                    : s.pairs[PC_WAY_P2P]     ? PC_WAY_P2P
+                                              : PC_WAY_NVLINK;
     ways.all.bandwidth = s.bandwidth;
     ways.all.why = ways.all.kind == PC_WAY_UNKNOWN ? "the driver, or the PCI tree, does not tell" : why(&s);
     ways.engine = engine(machine);
