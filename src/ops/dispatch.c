@@ -196,7 +196,7 @@ static pc_status write(pc_call *call, pc_device device)
     pc_stream *stream = pc_stream_current(device);
     if (!stream)
         return PC_ERR_DEVICE;
-    for (int i = 0; i < call->n_out; i++)
+    for (int i = 0; i < call->n_out && pc__call_writes(call, call->n_in + i); i++)
         atomic_fetch_add_explicit(&call->out[i]->storage->version, 1, memory_order_relaxed);
     return launch(call, stream);
 }

@@ -58,6 +58,7 @@ enum pc__op_flags {
      * those differ. */
     PC__BY_ATTRIBUTES = 1 << 15,
     PC__TAKES_NUMBER = 1 << 16, /* of two inputs; with one, its attributes have a number for the other (ops/number.h) */
+    PC__READS_OUT = 1 << 17,    /* in place, and yet it only reads what stands there: what a rank sends */
     /* of several ranks together: none may leave it out, nor do it twice */
     PC__COLLECTIVE = PC__IN_PLACE | PC__SIDE_EFFECTS | PC__BY_ALL_ATTRIBUTES,
     PC__SAVE_IN0 = 1 << 24, /* and so on: eight bits, one for each of the first inputs */
@@ -86,8 +87,9 @@ static inline pc_tensor *pc__call_tensor(const pc_call *call, int i)
 /* True where the kernel writes tensor i of the call, inputs first. */
 static inline bool pc__call_writes(const pc_call *call, int i)
 {
-    return i >= call->n_in || call->op->flags & PC__WRITES_IN ||
-           (call->op->flags & PC__WRITES_HALF && i < call->n_in / 2);
+    if (i >= call->n_in)
+        return !(call->op->flags & PC__READS_OUT);
+    return call->op->flags & PC__WRITES_IN || (call->op->flags & PC__WRITES_HALF && i < call->n_in / 2);
 }
 
 /* True where the kernel writes all of tensor i, inputs first, without having read it. */
