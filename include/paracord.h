@@ -31,6 +31,7 @@
 #include <paracord/no_grad.h>
 #include <paracord/op.h>
 #include <paracord/ops.h>
+#include <paracord/pipeline.h>
 #include <paracord/random.h>
 #include <paracord/schedule.h>
 #include <paracord/sample.h>

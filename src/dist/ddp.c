@@ -1,4 +1,5 @@
 /* ddp.c: data parallel training: every rank has all gradients. */
+#include "dist/pipeline.h"
 #include "dist/reducer.h"
 
 #include "nn/module.h"
@@ -48,6 +49,11 @@ void pc_ddp_free(pc_ddp *ddp)
         return;
     pc__reducer_close(&ddp->reducer);
     pc__free(ddp);
+}
+
+pc_group *pc__ddp_group(pc_ddp *ddp)
+{
+    return ddp->reducer.group;
 }
 
 /* Steps that were recorded do what backward passes did then: they are recorded anew. */

@@ -4,6 +4,7 @@
 
 #include "device/graph.h"
 #include "dist/group.h"
+#include "dist/norm.h"
 #include "nn/module.h"
 #include "nn/optimizer.h"
 
@@ -122,25 +123,9 @@ pc_module *pc_zero_part(pc_zero *zero)
     return zero->part;
 }
 
-/* Of the parts' norms the norm of all, and the factor that goes with it. */
 static pc_status whole_norm(void *context, pc_tensor *clip, double most)
 {
-    const pc_zero *z = context;
-    pc_status status = PC_OK;
-    PC_SCOPE {
-        PC_NO_GRAD {
-            pc_tensor *norm = pc_slice(clip, 0, 0, 1, 1), *squares = pc_mul(norm, norm);
-            status = pc_group_all_reduce(z->reducer.group, squares, PC_GROUP_SUM);
-            pc_tensor *all = status == PC_OK ? pc_sqrt(squares) : NULL;
-            pc_tensor *factor = pc_clamp(
-                pc_div(pc_full(PC_SHAPE(1), most, PC_F32, pc_tensor_device(clip)), pc_add_scalar(all, 1e-6)), 0, 1);
-            if (status == PC_OK)
-                status = pc_copy(norm, all);
-            if (status == PC_OK)
-                status = pc_copy(pc_slice(clip, 0, 1, 2, 1), factor);
-        }
-    }
-    return status;
+    return pc__norm_of_all(((const pc_zero *)context)->reducer.group, clip, most, NULL);
 }
 
 pc_status pc_zero_step(pc_zero *zero, pc_optimizer *optimizer)
