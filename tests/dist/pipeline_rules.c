@@ -1,0 +1,476 @@
+/* What pipelines promise besides what is learnt: memory, errors that all hear of, cuts, copies of parameters. */
+#include "dist/threads.h"
+
+#include <math.h>
+#include <time.h>
+
+enum { WIDTH = 256, EACH = 64, MANY = 12 };
+
+static pc_tensor *mean_square(void *context, pc_tensor *y, pc_tensor *target)
+{
+    (void)context;
+    return pc_mse(y, target);
+}
+
+/* --- memory --- */
+
+typedef struct probe {
+    pc_device device;
+    int64_t first,
+        most; /* bytes in use at the step's forward passes: the first one's, and the most; first < 0: none yet */
+} probe;
+
+static pc_tensor *look(void *context, pc_tensor *x)
+{
+    probe *p = context;
+    pc_memory_stats stats;
+    if (pc_memory_query(p->device, &stats) != PC_OK)
+        return NULL;
+    p->first = p->first < 0 ? stats.in_use : p->first;
+    p->most = stats.in_use > p->most ? stats.in_use : p->most;
+    return x;
+}
+
+/* How many bytes more than in its first forward pass a stage has in use, at most. */
+static int64_t growth(rank_work *r, pc_pipeline_schedule schedule)
+{
+    probe at = {.device = r->device};
+    pc_module *net =
+        pc_sequential(pc_linear(WIDTH, WIDTH), pc_activation(PC_ACTIVATION_TANH), pc_function_module(look, &at));
+    pc_pipeline *pipe = NULL;
+    pc_status status = pc_module_to(net, r->device, PC_F32);
+    if (status == PC_OK)
+        pipe = pc_pipeline(net, r->group, mean_square, NULL, .microbatches = MANY, .schedule = schedule);
+    PC_SCOPE {
+        pc_tensor *x = pc_ones(PC_SHAPE(MANY * EACH, WIDTH), PC_F32, r->device);
+        for (int step = 0; pipe && step < 2 && status == PC_OK; step++) {
+            at.first = at.most = -1;
+            status = pc_pipeline_step(pipe, x, x, NULL);
+        }
+    }
+    if (!pipe || status != PC_OK)
+        at.first = at.most + 1;
+    pc_pipeline_free(pipe);
+    pc_module_free(net);
+    return at.most - at.first;
+}
+
+static void compare_growth(rank_work *r)
+{
+    const int64_t steady = growth(r, PC_PIPELINE_1F1B), all = growth(r, PC_PIPELINE_GPIPE), each = all / (MANY - 1);
+    RANK_TRUE(steady >= 0 && all >= 0);
+    RANK_TRUE(each >= EACH * WIDTH * 4);
+    RANK_TRUE(steady <= (r->size - 1 - r->rank) * each + each / 2);
+}
+
+static void activations_of_what_is_in_flight(void **state)
+{
+    (void)state;
+    if (test_device().type == PC_CPU && !ranks_are_processes())
+        skip(); /* all ranks in one memory */
+    for (int stages = 2; stages <= 4 && stages <= ranks_most(); stages++)
+        ranks_work(stages, compare_growth, NULL);
+}
+
+/* --- errors --- */
+
+/* What goes wrong in one of three stages. */
+typedef struct fault {
+    const char *kind, *words; /* what all ranks are told, whichever it is in */
+    int rank, calls;
+    double limit; /* seconds */
+} fault;
+
+static pc_tensor *may_fail(void *context, pc_tensor *x)
+{
+    fault *f = context;
+    const int call = f->calls++;
+    if (strcmp(f->kind, "fails") == 0 && call == 3)
+        return pc_full(PC_SHAPE(-2), 1, PC_F32, pc_tensor_device(x));
+    if (strcmp(f->kind, "shape") == 0 && call == 6)
+        return pc_reshape(x, PC_SHAPE(-1, 4));
+    if (strcmp(f->kind, "integers") == 0)
+        return pc_cast(x, PC_I64);
+    return x;
+}
+
+static pc_tensor *bad_loss(void *context, pc_tensor *y, pc_tensor *target)
+{
+    const fault *f = context;
+    if (strcmp(f->kind, "none") == 0)
+        return NULL;
+    return strcmp(f->kind, "vector") == 0 ? pc_mul(y, y) : pc_mse(y, target);
+}
+
+static pc_status two_steps(rank_work *r, const fault *f, pc_pipeline *pipe)
+{
+    pc_status status = PC_OK;
+    for (int step = 0; step < 2 && status == PC_OK; step++)
+        PC_SCOPE {
+            int64_t n = strcmp(f->kind, "batch") == 0 && step ? 7 : 8;
+            n = strcmp(f->kind, "few") == 0 ? 3 : n;
+            pc_tensor *x = r->rank ? NULL : pc_ones(PC_SHAPE(n, 8), PC_F32, r->device);
+            pc_tensor *y = r->rank < r->size - 1 ? NULL : pc_ones(PC_SHAPE(n, 8), PC_F32, r->device);
+            if (strcmp(f->kind, "no x") == 0)
+                x = NULL;
+            else if (strcmp(f->kind, "target") == 0 && y)
+                y = pc_ones(PC_SHAPE(9, 8), PC_F32, r->device);
+            if (strcmp(f->kind, "no gradients") == 0)
+                PC_NO_GRAD {
+                    status = pc_pipeline_step(pipe, x, y, NULL);
+                }
+            else
+                status = pc_pipeline_step(pipe, x, y, NULL);
+        }
+    return status;
+}
+
+static void with_fault(rank_work *r)
+{
+    fault f = *(const fault *)r->context;
+    if (r->rank != f.rank)
+        f.kind = "";
+    RANK_OK(pc_group_set_timeout(r->group, 20));
+    pc_module *net = pc_sequential(pc_linear(8, 8), pc_function_module(may_fail, &f));
+    RANK_OK(pc_module_to(net, r->device, PC_F32));
+    const int microbatches = strcmp(f.kind, "differ") == 0 ? 3 : strcmp(f.kind, "negative") == 0 ? -1 : 4;
+    const bool no_loss = strcmp(f.kind, "no loss") == 0;
+    pc_pipeline *pipe = pc_pipeline(net, r->group, no_loss ? NULL : bad_loss, &f, .microbatches = microbatches,
+                                    .schedule = strcmp(f.kind, "schedule") == 0 ? PC_PIPELINE_SCHEDULES : 0);
+    if (pipe && two_steps(r, &f, pipe) == PC_OK && pc_device_synchronize(r->device) == PC_OK)
+        (void)snprintf(r->error.message, sizeof r->error.message, "no error");
+    else
+        r->error = *pc_error_last();
+    pc_pipeline_free(pipe);
+    pc_module_free(net);
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void all_are_told(fault f)
+{
+    enum { STAGES = 3 };
+    rank_work ranks[RANKS_MAX];
+    if (ranks_most() < STAGES)
+        return;
+    const double start = seconds();
+    ranks_run(STAGES, ranks, with_fault, &f);
+    const double took = seconds() - start;
+    for (int i = 0; i < STAGES; i++)
+        if (!strstr(ranks[i].error.message, f.words))
+            fail_msg("%s: rank %d should be told \"%s\", and has \"%s\"", f.kind, i, f.words, ranks[i].error.message);
+    if (took > 10)
+        fail_msg("%s: ranks waited %g s for each other", f.kind, took);
+}
+
+static void stages_that_fail(void **state)
+{
+    (void)state;
+    for (int rank = 0; rank < 3; rank++) {
+        char words[64];
+        snprintf(words, sizeof words, "stage %d, microbatch 3, forward: ", rank);
+        all_are_told((fault){.kind = "fails", .rank = rank, .words = words});
+    }
+    all_are_told((fault){.kind = "shape",
+                         .rank = 1,
+                         .words =
+                             "stage 1, microbatch 2, forward: makes float32 [4, 4], and made float32 [2, 8] in the "
+                             "first step"});
+    all_are_told((fault){.kind = "integers", .rank = 0, .words = "stage 0, microbatch 0, forward: makes int64; "});
+    all_are_told((fault){.kind = "none",
+                         .rank = 2,
+                         .words = "stage 2, microbatch 0, loss: the loss function returned NULL without an error"});
+    all_are_told(
+        (fault){.kind = "vector",
+                .rank = 2,
+                .words = "stage 2, microbatch 0, loss: the loss is float32 [2, 8]; it is one floating number"});
+}
+
+static void batches_that_do_not_fit(void **state)
+{
+    (void)state;
+    all_are_told((fault){.kind = "batch", .rank = 0, .words = "stage 0: pc_pipeline_step: a batch of 7 samples, and"});
+    all_are_told((fault){.kind = "few", .rank = 0, .words = "3 samples are too few for 4 microbatches"});
+    all_are_told((fault){.kind = "no x", .rank = 0, .words = "the first stage needs x"});
+    all_are_told(
+        (fault){.kind = "target", .rank = 2, .words = "loss: the target is [9, 8], and the batch has 8 samples"});
+    all_are_told((fault){.kind = "no gradients", .rank = 1, .words = "stage 1: pc_pipeline_step inside PC_NO_GRAD"});
+}
+
+static void ranks_that_differ(void **state)
+{
+    (void)state;
+    all_are_told((fault){.kind = "differ",
+                         .rank = 2,
+                         .words = "rank 0 has 4 microbatches, schedule 0, share_loss 0, and rank 2 has 3, 0, 0"});
+    all_are_told((fault){.kind = "negative", .rank = 1, .words = "-1 microbatches; it is 0"});
+    all_are_told((fault){.kind = "schedule", .rank = 1, .words = "there is no schedule 2"});
+    all_are_told((fault){.kind = "no loss", .rank = 2, .words = "the last stage needs a loss function"});
+}
+
+/* What a device finds out behind the call ends by the group's time-out, or at the rank's next call. */
+static void loses_a_kernel(rank_work *r)
+{
+    fault f = {.kind = ""};
+    RANK_OK(pc_group_set_timeout(r->group, 1));
+    pc_module *net = pc_sequential(pc_linear(8, 8), pc_linear(8, 8));
+    RANK_OK(pc_module_to(net, r->device, PC_F32));
+    pc_pipeline *pipe = pc_pipeline(net, r->group, bad_loss, &f, .microbatches = 4);
+    RANK_TRUE(pipe);
+    if (r->rank == 1)
+        RANK_OK(pc_sim_inject(r->device, PC_SIM_FAIL_KERNEL, 60));
+    pc_status status = PC_OK;
+    for (int step = 0; step < 20 && status == PC_OK; step++)
+        status = two_steps(r, &f, pipe);
+    if (status == PC_OK)
+        status = pc_device_synchronize(r->device);
+    r->error = *pc_error_last();
+    pc_error_clear();
+    pc_pipeline_free(pipe);
+    pc_module_free(net);
+}
+
+static void a_device_that_fails(void **state)
+{
+    (void)state;
+    rank_work ranks[RANKS_MAX];
+    if (test_device().type != PC_SIM)
+        skip();
+    (void)ranks_most();
+    const double start = seconds();
+    ranks_run(3, ranks, loses_a_kernel, NULL);
+    for (int i = 0; i < 3; i++)
+        assert_int_not_equal(ranks[i].error.status, PC_OK);
+    assert_true(seconds() - start < 15);
+}
+
+/* --- stages of every kind --- */
+
+static pc_tensor *itself(void *context, pc_tensor *x)
+{
+    (void)context;
+    return x;
+}
+
+/* The middle one hands on what it gets, the first one learns nothing, the last one does not look at what it gets. */
+static void odd_stages(rank_work *r)
+{
+    static const float start = 2;
+    RANK_OK(pc_device_set_current(r->device));
+    pc_module *net = r->rank == 1 ? pc_function_module(itself, NULL) : pc_linear(1, 1);
+    RANK_OK(pc_module_to(net, r->device, PC_F32));
+    if (r->rank == 0)
+        RANK_OK(pc_module_freeze(net, "*"));
+    pc_pipeline *pipe = pc_pipeline(net, r->group, mean_square, NULL, .microbatches = 2, .share_loss = true);
+    RANK_TRUE(pipe);
+    PC_SCOPE {
+        float loss = -1;
+        pc_tensor *x = pc_full(PC_SHAPE(4, 1), start, PC_F32, r->device), *mean;
+        RANK_OK(pc_pipeline_step(pipe, x, x, &mean));
+        RANK_OK(pc_read(mean, &loss, sizeof loss));
+        RANK_TRUE(loss >= 0);
+        RANK_TRUE((pc_module_parameter_elements(net) == 2) == (r->rank != 1));
+        if (r->rank == 2)
+            RANK_TRUE(pc_grad(pc_module_parameter(net, "weight")));
+    }
+    pc_pipeline_free(pipe);
+    pc_module_free(net);
+}
+
+static void stages_that_learn_nothing(void **state)
+{
+    (void)state;
+    if (ranks_most() >= 3)
+        ranks_work(3, odd_stages, NULL);
+}
+
+/* --- cuts --- */
+
+static pc_module *layers(void)
+{
+    return pc_sequential(pc_linear(10, 10, .no_bias = true), pc_activation(PC_ACTIVATION_RELU),
+                         pc_linear(10, 2, .no_bias = true), pc_linear(2, 20, .no_bias = true), pc_flatten(),
+                         pc_linear(20, 3, .no_bias = true));
+}
+
+static void balanced_cuts(void **state)
+{
+    (void)state;
+    /* numbers: 100, 0, 20, 40, 0, 60 */
+    static const int want[][7] = {{0, 6}, {0, 3, 6}, {0, 2, 5, 6}, {0, 2, 3, 5, 6}, {0}, {0, 1, 2, 3, 4, 5, 6}};
+    pc_module *net = layers();
+    int first[PC_PIPELINE_STAGES + 1];
+    for (int stages = 1; stages <= 6; stages++) {
+        assert_ok(pc_pipeline_balance(net, stages, first));
+        for (int i = 0; i <= stages; i++)
+            if (stages != 5 && first[i] != want[stages - 1][i])
+                fail_msg("%d stages: stage %d begins at %d, not %d", stages, i, first[i], want[stages - 1][i]);
+        for (int i = 0; i < stages; i++)
+            assert_true(first[i] < first[i + 1]);
+    }
+    assert_fails(pc_pipeline_balance(net, 7, first), PC_ERR_ARGUMENT, "7 stages of 6 layers; there are 1 to 6");
+    assert_fails(pc_pipeline_balance(net, 0, first), PC_ERR_ARGUMENT, "0 stages of 6 layers");
+    assert_fails(pc_pipeline_balance(pc_module_child(net, 0), 1, first), PC_ERR_ARGUMENT, "a Linear cannot be cut");
+    assert_fails(pc_pipeline_cut(net, 2, 2), PC_ERR_RANGE, "children 2 to 1 of 6; at least one is left");
+    assert_fails(pc_pipeline_cut(net, -1, 2), PC_ERR_RANGE, "of 6");
+    assert_fails(pc_pipeline_cut(net, 2, 7), PC_ERR_RANGE, "of 6");
+    pc_module_free(net);
+}
+
+static void a_stage_of_a_checkpoint(void **state)
+{
+    (void)state;
+    assert_ok(pc_memory_trim(PC_DEVICE_CPU));
+    const int64_t live = pc_allocator_live();
+    pc_parameter whole[4], part[4];
+    pc_load_report report;
+    pc_module *net = layers(), *stage = layers();
+    assert_ok(pc_pipeline_cut(stage, 3, 6));
+    assert_int_equal(pc_module_child_count(stage), 3);
+    assert_int_equal(pc_module_parameter_list(stage, part, 4), 2);
+    assert_string_equal(part[0].name, "3.weight");
+    assert_string_equal(part[1].name, "5.weight");
+    assert_int_equal(pc_module_parameter_list(net, whole, 4), 4);
+    assert_ok(pc_module_load_matching(stage, whole, 4, &report));
+    assert_int_equal(report.loaded, 2);
+    assert_int_equal(report.missing, 0);
+    assert_memory_equal(pc_data(part[1].tensor), pc_data(whole[3].tensor), 60 * sizeof(float));
+    pc_module_free(stage);
+    pc_module_free(net);
+    assert_ok(pc_memory_trim(PC_DEVICE_CPU));
+    assert_int_equal(pc_allocator_live(), live);
+}
+
+/* --- copies of a parameter in several stages --- */
+
+enum { TIED_STEPS = 3, TIED_SAMPLES = 12, TIED_WIDTH = 6 };
+
+/* Matrix a twice, with b between. */
+static pc_tensor *twice(pc_module *module, pc_tensor *x)
+{
+    pc_tensor *y = pc_tanh(pc_forward_child(module, "a", x));
+    return pc_forward_child(module, "a", pc_tanh(pc_forward_child(module, "b", y)));
+}
+
+static const pc_module_class twice_class = {.name = "Twice", .forward = twice};
+
+static pc_module *square(int seed)
+{
+    pc_seed((uint64_t)seed);
+    return pc_linear(TIED_WIDTH, TIED_WIDTH, .no_bias = true);
+}
+
+static pc_optimizer *clipped(pc_module *net)
+{
+    pc_optimizer *sgd = pc_sgd(net, .lr = 0.3, .momentum = 0.9);
+    return sgd && pc_optimizer_set_clip(sgd, PC_CLIP_NORM, 0.05) == PC_OK ? sgd : NULL;
+}
+
+static pc_tensor *inputs(pc_device device)
+{
+    float x[TIED_SAMPLES * TIED_WIDTH];
+    for (int i = 0; i < TIED_SAMPLES * TIED_WIDTH; i++)
+        x[i] = (float)((i * 37 + 11) % 29) / 29.0f - 0.4f;
+    return pc_from_data(x, PC_SHAPE(TIED_SAMPLES, TIED_WIDTH), PC_F32, device);
+}
+
+static float tied_want[2][TIED_WIDTH * TIED_WIDTH];
+
+static void learn_twice(void)
+{
+    pc_module *net = pc_module_of(&twice_class, {"a", square(1)}, {"b", square(2)});
+    assert_ok(pc_module_to(net, test_device(), PC_F32));
+    pc_optimizer *sgd = clipped(net);
+    for (int step = 0; step < TIED_STEPS; step++)
+        PC_SCOPE {
+            pc_tensor *x = inputs(test_device());
+            assert_ok(pc_backward(pc_mse(pc_forward(net, x), x)));
+            assert_ok(pc_optimizer_step(sgd));
+        }
+    assert_ok(pc_read(pc_module_parameter(net, "a.weight"), tied_want[0], sizeof *tied_want));
+    assert_ok(pc_read(pc_module_parameter(net, "b.weight"), tied_want[1], sizeof *tied_want));
+    pc_optimizer_free(sgd);
+    pc_module_free(net);
+}
+
+/* The last rank's copy begins with other numbers. */
+static void learn_tied(rank_work *r)
+{
+    const bool middle = r->rank == 1;
+    pc_module *layer = square(r->rank == 0 ? 1 : middle ? 2 : 7);
+    pc_module *net = r->rank == 2 ? pc_sequential(layer) : pc_sequential(layer, pc_activation(PC_ACTIVATION_TANH));
+    RANK_OK(pc_module_to(net, r->device, PC_F32));
+    pc_tensor *weight = pc_module_parameter(net, "0.weight");
+    pc_pipeline *pipe = pc_pipeline(net, r->group, mean_square, NULL, .microbatches = 5);
+    RANK_TRUE(pipe);
+    RANK_OK(pc_pipeline_tie(pipe, middle ? NULL : weight));
+    pc_optimizer *sgd = clipped(net);
+    for (int step = 0; step < TIED_STEPS; step++)
+        PC_SCOPE {
+            pc_tensor *x = inputs(r->device);
+            RANK_OK(pc_pipeline_step(pipe, x, x, NULL));
+            RANK_OK(pc_pipeline_update(pipe, sgd));
+        }
+    float got[TIED_WIDTH * TIED_WIDTH];
+    RANK_OK(pc_read(weight, got, sizeof got));
+    for (int i = 0; i < TIED_WIDTH * TIED_WIDTH; i++)
+        RANK_TRUE(fabsf(got[i] - tied_want[middle][i]) <= 1e-6f);
+    pc_optimizer_free(sgd);
+    pc_pipeline_free(pipe);
+    pc_module_free(net);
+}
+
+static void one_parameter_in_two_stages(void **state)
+{
+    (void)state;
+    if (ranks_most() < 3)
+        return;
+    learn_twice();
+    ranks_work(3, learn_tied, NULL);
+}
+
+static void ties_other_shapes(rank_work *r)
+{
+    pc_module *net = pc_linear(4, r->rank ? 4 : 3);
+    RANK_OK(pc_module_to(net, r->device, PC_F32));
+    pc_pipeline *pipe = pc_pipeline(net, r->group, mean_square, NULL);
+    RANK_TRUE(pipe);
+    RANK_TRUE(pc_pipeline_tie(pipe, pc_module_parameter(net, "weight")) == PC_ERR_SHAPE);
+    RANK_TRUE(strstr(pc_error_last()->message, "rank 0 has float32 [3, 4], and rank 1 float32 [4, 4]"));
+    pc_error_clear();
+    PC_SCOPE {
+        RANK_TRUE(pc_pipeline_tie(pipe, pc_ones(PC_SHAPE(2), PC_F32, r->device)) == PC_ERR_ARGUMENT);
+        pc_error_clear();
+    }
+    pc_pipeline_free(pipe);
+    pc_module_free(net);
+}
+
+static void copies_that_differ(void **state)
+{
+    (void)state;
+    if (ranks_most() >= 2)
+        ranks_work(2, ties_other_shapes, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(activations_of_what_is_in_flight),
+        cmocka_unit_test(stages_that_fail),
+        cmocka_unit_test(batches_that_do_not_fit),
+        cmocka_unit_test(ranks_that_differ),
+        cmocka_unit_test(a_device_that_fails),
+        cmocka_unit_test(stages_that_learn_nothing),
+        cmocka_unit_test(balanced_cuts),
+        cmocka_unit_test(a_stage_of_a_checkpoint),
+        cmocka_unit_test(one_parameter_in_two_stages),
+        cmocka_unit_test(copies_that_differ),
+    };
+    return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
+}
