@@ -64,7 +64,8 @@ typedef struct pc_pipeline_options {
     pc_pipeline_schedule schedule;
     bool share_loss; /* all ranks get the loss, not the last one alone */
     /* Of this rank's stage and the ranks that have the same stage of other pipelines (a group of their own, pc_group_split):
-     * gradients are reduced in the last microbatch's backward pass, and are the mean of the pipelines'. It lives as long. */
+     * gradients are reduced in the last microbatch's backward pass, and are the mean of the pipelines', which have batches
+     * of one size. It lives as long. */
     pc_ddp *ddp;
 } pc_pipeline_options;
 
@@ -89,7 +90,9 @@ PC_API PC_MUST_USE pc_pipeline *pc_pipeline_new(pc_module *stage, pc_group *grou
  * The first step tells each stage the shapes and dtypes that it will get, for which the host waits; they stay: another batch
  * size, or a stage that makes another shape of a microbatch, is PC_ERR_SHAPE. PC_ERR_SHAPE too for fewer samples than
  * microbatches; PC_ERR_DTYPE for what is no floating activation; PC_ERR_STATE inside PC_NO_GRAD; the module's, the loss's
- * and the group's errors. Behind an error gradients are in part there, and the group is of no more use. */
+ * and the group's errors. Behind an error gradients are in part there, and the group is of no more use.
+ *
+ * It can be part of a recorded step (step.h) in all ranks, whose first run then is a plain call. */
 PC_API PC_MUST_USE pc_status pc_pipeline_step(pc_pipeline *pipeline, pc_tensor *x, pc_tensor *target, pc_tensor **mean);
 
 /* The next step may have another batch size, and tells all stages the shapes anew. All ranks call it between the same two

@@ -56,6 +56,11 @@ pc_group *pc__ddp_group(pc_ddp *ddp)
     return ddp->reducer.group;
 }
 
+void pc__ddp_hold(pc_ddp *ddp, bool on)
+{
+    ddp->reducer.held = on;
+}
+
 /* Steps that were recorded do what backward passes did then: they are recorded anew. */
 void pc_ddp_set_sync(pc_ddp *ddp, bool on)
 {

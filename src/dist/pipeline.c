@@ -1,6 +1,7 @@
 /* pipeline.c: making a pipeline, and a step of it. */
 #include "dist/pipeline.h"
 
+#include "device/graph.h"
 #include "nn/module.h"
 
 #include <paracord/autograd.h>
@@ -195,6 +196,9 @@ pc_status pc_pipeline_step(pc_pipeline *pipeline, pc_tensor *x, pc_tensor *targe
     PC__NEED(p);
     if (mean)
         *mean = NULL;
+    if (p->stages > 1 && !p->knows_forms)
+        PC__TRY(pc__graph_allows(pc_stream_current(p->device), "pc_pipeline_step",
+                                 "the first step, in which the host reads shapes"));
     p->x = x;
     p->target = target;
     pc_status status = begin(p);
@@ -209,6 +213,8 @@ pc_status pc_pipeline_step(pc_pipeline *pipeline, pc_tensor *x, pc_tensor *targe
     }
     p->knows_forms = status == PC_OK;
     clear(p);
+    if (p->options.ddp)
+        pc__ddp_hold(p->options.ddp, false);
     return pc__pipeline_end(p, status);
 }
 

@@ -74,7 +74,9 @@ void pc__pipeline_untie(pc_pipeline *p);
 /* pipeline.c: this rank has failed: the others are not to wait for it. status, the rank's own. */
 pc_status pc__pipeline_end(pc_pipeline *p, pc_status status);
 
-/* ddp.c: the group in which it reduces. */
+/* ddp.c: the group in which it reduces; and whether backward passes wait with that for a later one, whatever
+ * pc_ddp_set_sync says. */
 pc_group *pc__ddp_group(pc_ddp *ddp);
+void pc__ddp_hold(pc_ddp *ddp, bool on);
 
 #endif

@@ -99,7 +99,7 @@ static pc_status differentiate(pc_pipeline *p, int m, pc_tensor *gradient)
 {
     pc_tensor *out = p->microbatch[m].out;
     if (p->options.ddp)
-        pc_ddp_set_sync(p->options.ddp, m == p->options.microbatches - 1);
+        pc__ddp_hold(p->options.ddp, m < p->options.microbatches - 1);
     if (!pc_requires_grad(out)) /* of a stage that is frozen, the first or one that uses nothing of what it gets */
         return PC_OK;
     return gradient ? pc_backward_with(out, gradient) : pc_backward(pc_mul_scalar(out, weight(p, m)));

@@ -55,10 +55,15 @@ static pc_status place(pc__leaf_set *set, pc__leaf_watch *watch)
     return pc__bucket_open(&r->buckets, r->buckets.of[watch->number]);
 }
 
+static bool reduces(const pc__reducer *r)
+{
+    return r->sync && !r->held;
+}
+
 /* Those that are full, as far as all before them are. */
 static pc_status reduce_full(pc__reducer *r)
 {
-    while (r->sync && r->next < r->buckets.count && !r->buckets.bucket[r->next].left) {
+    while (reduces(r) && r->next < r->buckets.count && !r->buckets.bucket[r->next].left) {
         PC__TRY(r->how.reduce(r, r->next));
         if (r->how.briefly)
             drop_bucket(r, r->next);
@@ -71,7 +76,7 @@ static pc_status reduce_full(pc__reducer *r)
 static pc_status complete(pc__reducer *r, int i)
 {
     pc_tensor *leaf = r->parameter[i];
-    if (leaf->grad || !r->sync)
+    if (leaf->grad || !reduces(r))
         return PC_OK;
     PC__TRY(pc__bucket_open(&r->buckets, r->buckets.of[i]));
     PC__TRY(pc_fill(r->buckets.watch[i].place, 0));

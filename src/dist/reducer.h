@@ -31,6 +31,7 @@ struct pc__reducer {
     int next;     /* the bucket that is reduced next: all ranks have the same order */
     bool sync;    /* passes are reduced */
     bool walking; /* a pass is under way */
+    bool held;    /* but for those of a pipeline that comes back before its step is done */
 };
 
 /* The parameters in buckets, which all ranks have alike; nothing is watched yet. The errors are pc_ddp_new's. */

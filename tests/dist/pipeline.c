@@ -198,7 +198,25 @@ static pc_status split(rank_work *r, int pipelines, place *at)
     return status == PC_OK ? pc_group_split(r->group, at->stage, 0, &at->others) : status;
 }
 
-static void all_steps(rank_work *r, const job *j, const place *at, learner *l, pc_module *net)
+/* The same tensors in each step, which is recorded. */
+static void recorded_steps(rank_work *r, const job *j, const place *at, learner *l)
+{
+    const int n = j->samples / (j->pipelines ? j->pipelines : 1);
+    PC_SCOPE {
+        l->x = pc_zeros(PC_SHAPE(n, 1, SIDE, SIDE), PC_F32, r->device);
+        l->labels = pc_zeros(PC_SHAPE(n), PC_I64, r->device);
+        l->loss = pc_full(PC_SHAPE_SCALAR, -1, PC_F32, r->device);
+        pc_step *one = pc_step_new(learn, l, l->sgd);
+        for (int step = 0; step < STEPS; step++) {
+            RANK_OK(take(l->x, l->labels, step, at->number * n));
+            RANK_OK(pc_step_run(one));
+        }
+        RANK_TRUE(!pc_step_why(one));
+        pc_step_free(one);
+    }
+}
+
+static void all_steps(rank_work *r, const job *j, const place *at, learner *l)
 {
     const int pipelines = j->pipelines ? j->pipelines : 1;
     for (int step = 0; step < STEPS; step++)
@@ -217,6 +235,10 @@ static void all_steps(rank_work *r, const job *j, const place *at, learner *l, p
             RANK_TRUE(told || loss == -1);
             RANK_TRUE(!told || pipelines > 1 || is_near(loss, want.loss[step], 1));
         }
+}
+
+static void learned(rank_work *r, const pc_module *net)
+{
     pc_parameter list[PARAMETERS];
     const int count = pc_module_parameter_list(net, list, PARAMETERS);
     for (int i = 0; i < count; i++)
@@ -236,7 +258,11 @@ static void work(rank_work *r)
                                      .schedule = j->schedule, .share_loss = j->share_loss, .ddp = ddp),
                  .sgd = optimizer_of(j, net)};
     RANK_TRUE(l.pipe && l.sgd);
-    all_steps(r, j, &at, &l, net);
+    if (j->recorded)
+        recorded_steps(r, j, &at, &l);
+    else
+        all_steps(r, j, &at, &l);
+    learned(r, net);
     pc_optimizer_free(l.sgd);
     pc_pipeline_free(l.pipe);
     pc_ddp_free(ddp);
@@ -302,6 +328,15 @@ static void two_pipelines_of_two_stages(void **state)
     }
 }
 
+static void steps_that_are_recorded(void **state)
+{
+    (void)state;
+    stages_learn_what_one_learns((job){.network = "cnn", .samples = SAMPLES, .recorded = true, .clip = 0.05});
+    job j = {.network = "mlp", .samples = SAMPLES, .pipelines = 2, .recorded = true, .microbatches = 3};
+    one_device(&j);
+    learns_what_one_learns(j, 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +346,7 @@ int main(void)
         cmocka_unit_test(one_norm_of_all_stages),
         cmocka_unit_test(batches_of_two_sizes),
         cmocka_unit_test(two_pipelines_of_two_stages),
+        cmocka_unit_test(steps_that_are_recorded),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
 }
