@@ -192,8 +192,8 @@ static pc_status share_loss(pc_pipeline *p)
 
 pc_status pc_pipeline_step(pc_pipeline *pipeline, pc_tensor *x, pc_tensor *target, pc_tensor **mean)
 {
+    PC__NEED(pipeline);
     pc_pipeline *p = pipeline;
-    PC__NEED(p);
     if (mean)
         *mean = NULL;
     if (p->stages > 1 && !p->knows_forms)

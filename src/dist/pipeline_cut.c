@@ -19,8 +19,8 @@ typedef struct choice {
     int begins;
 } choice;
 
-/* sum[i]: numbers of all children in front of i. Costs are the largest stage's numbers, where limit is infinite, else the sum of the
- * stages' squares, none of which is larger than that. best: stages rows of count + 1. */
+/* sum[i]: numbers of all children in front of i. Costs are the largest stage's numbers, where limit is infinite,
+ * else the sum of the stages' squares, none of which is larger than that. best: stages rows of count + 1. */
 static void share_out(int stages, int count, const int64_t *sum, double limit, choice *best)
 {
     const bool largest = isinf(limit);

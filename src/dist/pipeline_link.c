@@ -1,5 +1,5 @@
-/* pipeline_link.c: activations and gradients between neighbours, in C order. In the first step each activation has its form in front,
- * for which the host waits; later ones are allocated by what was told then. */
+/* pipeline_link.c: activations and gradients between neighbours, in C order. In the first step each activation has
+ * its form in front, for which the host waits; later ones are allocated by what was told then. */
 #include "dist/pipeline.h"
 
 #include "tensor/tensor.h"

@@ -1,8 +1,9 @@
-/* pipeline_schedule.c: which pass and which message follows which. A schedule is how many forward passes a stage is ahead of its
- * backward passes, no more.
+/* pipeline_schedule.c: which pass and which message follows which. A schedule is how many forward passes a stage is
+ * ahead of its backward passes, no more.
  *
- * That no two ranks wait for each other holds for every row in which a stage is ahead as far as the next one, or by one more:
- * then both ends of a link have its messages in one order, and all links' messages have one, too (paracord/pipeline.h). */
+ * That no two ranks wait for each other holds for every row in which a stage is ahead as far as the next one, or by
+ * one more: then both ends of a link have its messages in one order, and all links' messages have one, too
+ * (paracord/pipeline.h). */
 #include "dist/pipeline.h"
 
 static int ahead_1f1b(const pc_pipeline *p)

@@ -1,4 +1,4 @@
-/* pipeline_update.c: the optimiser's step of all stages together: one norm, and copies of parameters that stay equal. */
+/* pipeline_update.c: the optimiser's step of all stages together: one norm, and copies of a parameter that stay equal. */
 #include "dist/norm.h"
 #include "dist/pipeline.h"
 

@@ -145,6 +145,17 @@ static pc_data_parallel *data_parallel(void)
     return pc_data_parallel_new((pc_module *[]){net()}, 1);
 }
 
+static pc_tensor *mean_square(void *context, pc_tensor *y, pc_tensor *target)
+{
+    (void)context;
+    return target ? pc_mse(y, target) : pc_mean(pc_mul(y, y));
+}
+
+static pc_pipeline *pipeline(void)
+{
+    return pc_pipeline_new(net(), pc_group_world(), mean_square, NULL, (pc_pipeline_options){.microbatches = 2});
+}
+
 static pc_ema *swapped_in(void)
 {
     pc_ema *ema = pc_ema_new(net(), 0.9);
