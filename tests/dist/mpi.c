@@ -215,13 +215,40 @@ static void broken(void)
     begins();
 }
 
+static pc_tensor *fails_at_last(void *context, pc_tensor *x)
+{
+    int *calls = context;
+    return ++*calls == 3 && pc_dist_rank() == 1 ? pc_reshape(x, PC_SHAPE(-1, 5)) : x;
+}
+
+static pc_tensor *mean_square(void *context, pc_tensor *y, pc_tensor *target)
+{
+    (void)context;
+    return pc_mse(y, target);
+}
+
+/* The middle one of three stages fails with its third microbatch. */
+static void stage(void)
+{
+    pc_group *g = world(20);
+    int calls = 0;
+    pc_module *net = pc_sequential(pc_linear(4, 4), pc_function_module(fails_at_last, &calls));
+    RANK_OK(pc_module_to(net, device, PC_F32));
+    pc_pipeline *pipe = pc_pipeline(net, g, mean_square, NULL, .microbatches = 4);
+    PC_SCOPE {
+        pc_tensor *x = pc_ones(PC_SHAPE(8, 4), PC_F32, device);
+        say("stage", done(pc_pipeline_step(pipe, x, x, NULL)));
+    }
+}
+
 static int play(const char *role)
 {
     static const struct {
         const char *name;
         void (*act)(void);
-    } roles[] = {{"mismatches", mismatches}, {"late", late}, {"killed", killed}, {"stopped", stopped},
-                 {"aborted", aborted},       {"part", part}, {"begins", begins}, {"broken", broken}};
+    } roles[] = {{"mismatches", mismatches}, {"late", late},       {"killed", killed},
+                 {"stopped", stopped},       {"aborted", aborted}, {"part", part},
+                 {"begins", begins},         {"broken", broken},   {"stage", stage}};
     device = pc_device_pick(getenv("MPI_DEVICE") ? getenv("MPI_DEVICE") : "cpu");
     RANK_OK(join_world(10));
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
@@ -337,6 +364,15 @@ static void a_group_that_is_aborted(void **state)
     (void)state;
     by_mpirun("", "", 2, "aborted");
     said("waits", 0, "state", 10, "the group was given up: the test wants it so");
+}
+
+static void a_stage_that_fails(void **state)
+{
+    (void)state;
+    by_mpirun("", "", 3, "stage");
+    said("stage", 1, "shape", 10, "stage 1, microbatch 2, forward: layer 1 (Function");
+    said("stage", 0, "lost", 10, "stage 1, microbatch 2, forward: layer 1 (Function");
+    said("stage", 2, "lost", 10, "stage 1, microbatch 2, forward: layer 1 (Function");
 }
 
 static void some_ranks_at_the_beginning(void **state)
@@ -458,6 +494,7 @@ int main(void)
         cmocka_unit_test(some_ranks_at_the_beginning), cmocka_unit_test(calls_that_differ),
         cmocka_unit_test(a_rank_that_does_not_come),   cmocka_unit_test(a_rank_that_is_killed),
         cmocka_unit_test(a_rank_that_is_stopped),      cmocka_unit_test(a_group_that_is_aborted),
+        cmocka_unit_test(a_stage_that_fails),
     };
     return cmocka_run_group_tests(tests, need_mpirun, NULL);
 }
