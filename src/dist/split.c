@@ -26,17 +26,27 @@ static int members_of(const choice *all, int size, int color, int *members)
     return n;
 }
 
-/* The first of the new group makes the place where it meets, and all learn of it. */
+static pc__place *place_for(int size)
+{
+    pc__place *place = pc__place_new(size);
+    for (int i = 1; place && i < size; i++)
+        pc__place_hold(place);
+    return place;
+}
+
+/* The first of the new group makes the place where it meets, with a reference for each, and all learn of it. */
 static pc_status find_place(pc_group *g, const int *members, int size, pc_group *made, choice *all)
 {
     choice mine = {.place = NULL};
     const bool first = made && members[0] == g->rank;
     if (first)
-        mine.place = pc__place_new(size);
-    PC__TRY(pc__group_exchange(g, &mine, sizeof mine, all));
-    if (made && (made->place = all[members[0]].place) && !first)
-        pc__place_hold(made->place);
-    PC__TRY(pc__group_exchange(g, &mine, sizeof mine, all)); /* nobody lets go of it before all hold it */
+        mine.place = place_for(size);
+    const pc_status status = pc__group_exchange(g, &mine, sizeof mine, all);
+    for (int i = 0; mine.place && status != PC_OK && i < size; i++) /* nobody has learnt of it */
+        pc__place_let_go(mine.place);
+    PC__TRY(status);
+    if (made)
+        made->place = all[members[0]].place;
     if (!made || made->place)
         return PC_OK;
     return first ? PC_ERR_MEMORY
