@@ -34,6 +34,9 @@
  * blocks until the other side receives (threads, MPI) and where all is one queue (a stream of NCCL). Reductions of a
  * pc_ddp stand in it in front of the last gradient that a stage sends.
  *
+ * What does not go together with it: a loss scaler, which decides by one stage's gradients (train in bfloat16), and
+ * the clipping of pc_zero_step, which knows the norm of one stage.
+ *
  * Errors: whatever fails in a rank's call ends the group, and that of a pc_ddp that is given, so that the others are
  * told, by "stage 1, microbatch 3, forward: ...", instead of waiting. What a device finds out behind the call is
  * told at the rank's next call; the others wait for it no longer than the group's time-out.

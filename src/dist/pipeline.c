@@ -47,20 +47,23 @@ static pc_status compare(const pc_pipeline *p, const plan *all)
     return PC_OK;
 }
 
-static pc_status agree(const pc_pipeline *p)
+static pc_status agree(pc_pipeline *p)
 {
     plan *all = pc__calloc((size_t)p->stages, sizeof *all);
     if (!all)
-        return PC_ERR_MEMORY;
+        return pc__pipeline_end(p, PC_ERR_MEMORY);
     plan mine = {.status = check(p),
                  .microbatches = p->options.microbatches,
                  .schedule = (int)p->options.schedule,
                  .share_loss = p->options.share_loss};
     if (mine.status != PC_OK)
         snprintf(mine.words, sizeof mine.words, "%.*s", WORDS - 1, pc_error_last()->message);
-    pc_status status = p->stages > 1 ? pc__group_exchange(p->group, &mine, sizeof mine, all) : mine.status;
-    if (p->stages > 1 && status == PC_OK)
-        status = compare(p, all);
+    pc_status status = mine.status;
+    if (p->stages > 1) {
+        status = pc__pipeline_end(p, pc__group_exchange(p->group, &mine, sizeof mine, all));
+        if (status == PC_OK)
+            status = compare(p, all);
+    }
     pc__free(all);
     return status;
 }
@@ -99,8 +102,10 @@ pc_pipeline *pc_pipeline_new(pc_module *stage, pc_group *group, pc_pipeline_loss
     PC__NEED_OR(NULL, stage);
     PC__NEED_OR(NULL, group);
     pc_pipeline *p = pc__calloc(1, sizeof *p);
-    if (!p)
+    if (!p) {
+        pc__group_abort(group, "pc_pipeline_new: a rank has no memory");
         return NULL;
+    }
     *p = (pc_pipeline){.module = stage,
                        .group = group,
                        .loss = loss,

@@ -71,10 +71,12 @@ pc_status pc_pipeline_tie(pc_pipeline *pipeline, pc_tensor *parameter)
     int holders = 0;
     const copy mine = copy_of(parameter);
     copy *all = pc__calloc((size_t)p->stages, sizeof *all);
-    pc_status status = !all ? PC_ERR_MEMORY : PC_OK;
-    if (status == PC_OK && p->stages > 1)
-        status = pc__group_exchange(p->group, &mine, sizeof mine, all);
-    else if (status == PC_OK)
+    pc_status status = PC_OK;
+    if (!all)
+        return pc__pipeline_end(p, PC_ERR_MEMORY);
+    if (p->stages > 1)
+        status = pc__pipeline_end(p, pc__group_exchange(p->group, &mine, sizeof mine, all));
+    else
         *all = mine;
     if (status == PC_OK)
         status = compare(all, p->stages, &holders);
