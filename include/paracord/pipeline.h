@@ -128,10 +128,10 @@ PC_API void pc_pipeline_free(pc_pipeline *pipeline);
  * for fewer children than stages. */
 PC_API PC_MUST_USE pc_status pc_pipeline_balance(const pc_module *net, int stages, int *first);
 
-/* Leave of it children `from` to `to` - 1, and release the others. What is left keeps its names ("3.weight"), so
- * that pc_module_load_matching takes a state dict of the whole network, and its weights, so that all ranks which
- * make the network by the same seed have parts of one. In front of optimisers and pc_ddp. PC_ERR_ARGUMENT for other
- * modules; PC_ERR_RANGE. */
+/* Leave of it children `from` to `to` - 1, and release the others. What is left keeps its names ("3.weight"), so that
+ * pc_module_load_matching, and pc_weights_load with .partial, take it out of a state dict of the whole network; and its
+ * weights, so that all ranks which make the network by the same seed have parts of one. In front of optimisers and
+ * pc_ddp. PC_ERR_ARGUMENT for other modules; PC_ERR_RANGE. */
 PC_API PC_MUST_USE pc_status pc_pipeline_cut(pc_module *net, int from, int to);
 
 PC_END
