@@ -98,7 +98,8 @@ PC_API PC_MUST_USE pc_pipeline *pc_pipeline_new(pc_module *stage, pc_group *grou
  * the module's, the loss's and the group's errors. Behind an error gradients are in part there, and the group is of
  * no more use.
  *
- * It can be part of a recorded step (step.h) in all ranks, whose first run then is a plain call. */
+ * It can be part of a recorded step (step.h), whose first run then is a plain call, in all ranks, and with nothing that
+ * no recording can hold. */
 PC_API PC_MUST_USE pc_status pc_pipeline_step(pc_pipeline *pipeline, pc_tensor *x, pc_tensor *target, pc_tensor **mean);
 
 /* The next step may have another batch size, and tells all stages the shapes anew. All ranks call it between the

@@ -102,10 +102,10 @@ pc_pipeline *pc_pipeline_new(pc_module *stage, pc_group *group, pc_pipeline_loss
     PC__NEED_OR(NULL, stage);
     PC__NEED_OR(NULL, group);
     pc_pipeline *p = pc__calloc(1, sizeof *p);
-    if (!p) {
+    if (!p && group->size > 1)
         pc__group_abort(group, "pc_pipeline_new: a rank has no memory");
+    if (!p)
         return NULL;
-    }
     *p = (pc_pipeline){.module = stage,
                        .group = group,
                        .loss = loss,
