@@ -177,8 +177,8 @@ static int children_of(pid_t parent, pid_t children[RANKS])
 typedef enum manner { RANK_KILLED, RANK_CRASHED, RANK_STOPPED, LAUNCHER_KILLED, MANNERS } manner;
 
 typedef struct tally {
-    int kills[MANNERS], all, runs, ended;
-    double seconds;
+    int kills[MANNERS], all, runs;
+    double difference; /* the largest of weights */
 } tally;
 
 static void count(tally *t, manner how)
@@ -234,7 +234,7 @@ static double difference(const char *out, const char *alone)
     return most;
 }
 
-static void compare(const char *out, const char *alone, double tolerance)
+static double compare(const char *out, const char *alone, double tolerance)
 {
     const double d = difference(out, alone);
     if (!(d <= tolerance))
@@ -242,6 +242,7 @@ static void compare(const char *out, const char *alone, double tolerance)
     if (tolerance == 0)
         assert_same_file(out, alone, "model.safetensors");
     assert_no_temporaries(out);
+    return d;
 }
 
 static double leave_alone(const char *launcher, const char *out)
@@ -296,7 +297,20 @@ static void disturb(const campaign *c, const char *out, tally *t)
             fail_msg("start %d of %s ended with status %d", starts, c->name, status);
         }
     }
-    t->ended++;
+}
+
+/* No world went down by itself. */
+static void assert_shrunk_at_most(int times)
+{
+    char output[64];
+    FILE *pipe = popen("grep -c '^paracord launch: going on with' \"$OUT.log\"", "r");
+    assert_non_null(pipe);
+    output[fread(output, 1, sizeof output - 1, pipe)] = 0;
+    (void)pclose(pipe);
+    if (atoi(output) > times) {
+        show_log();
+        fail_msg("the world went down %d times, at %d kills", atoi(output), times);
+    }
 }
 
 static void carry_out(const campaign *c, const char *alone)
@@ -307,16 +321,21 @@ static void carry_out(const campaign *c, const char *alone)
         char name[32];
         snprintf(name, sizeof name, "run%d", t.runs);
         const test_path out = joined(root.s, name);
+        const int before = t.all;
         disturb(c, out.s, &t);
         assert_nothing_is_left();
-        compare(out.s, alone, c->tolerance);
+        t.difference = fmax(t.difference, compare(out.s, alone, c->tolerance));
+        if (c->tolerance > 0)
+            assert_shrunk_at_most(t.all - before);
         test_path done = out;
         remove_root(&done);
         (void)remove(joined(root.s, (snprintf(name, sizeof name, "run%d.log", t.runs - 1), name)).s);
     }
-    print_message("%s: %d kills (%d ranks killed, %d crashed, %d stopped, %d launchers killed) in %d runs, %.0f s\n",
+    print_message("%s: %d kills (%d ranks killed, %d crashed, %d stopped, %d launchers killed) in %d runs, %.0f s; "
+                  "weights differ "
+                  "by %.2g at most\n",
                   c->name, t.all, t.kills[RANK_KILLED], t.kills[RANK_CRASHED], t.kills[RANK_STOPPED],
-                  t.kills[LAUNCHER_KILLED], t.runs, seconds_now() - start);
+                  t.kills[LAUNCHER_KILLED], t.runs, seconds_now() - start, t.difference);
 }
 
 static int share_of_kills(double share)

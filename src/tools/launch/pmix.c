@@ -201,6 +201,26 @@ static pmix_proc_t process_of(const pmix *p, int rank)
     return process;
 }
 
+static void release(pmix *p, char *text)
+{
+    pmix_value_t value = {.type = PMIX_STRING, .data.string = text};
+    if (text)
+        p->PMIx_Value_destruct(&value);
+}
+
+/* Ranks of this start, which may be fewer than of the one before. */
+static bool list_peers(pmix *p, int ranks)
+{
+    pc__text peers = {0};
+    for (int rank = 0; rank < ranks; rank++)
+        pc__text_add(&peers, "%s%d", rank ? "," : "", rank);
+    pc__free(p->peers);
+    release(p, p->procs);
+    p->procs = NULL;
+    p->peers = peers.data;
+    return !peers.failed && p->PMIx_generate_ppn(p->peers, &p->procs) == PMIX_SUCCESS;
+}
+
 bool pc__pmix_start(pc__launch *launch)
 {
     pmix *p = launch->pmix;
@@ -209,7 +229,7 @@ bool pc__pmix_start(pc__launch *launch)
     pc__pmix_stop(launch);
     snprintf(p->space, sizeof p->space, "%s.%d", launch->start.run, launch->start.generation);
     pc__folder_fresh(&p->folder, "segments", p->segments); /* ranks that were killed leave theirs behind */
-    bool fine = describe(p, launch);
+    bool fine = list_peers(p, launch->start.ranks) && describe(p, launch);
     for (int rank = 0; rank < launch->start.ranks && fine; rank++) {
         const pmix_proc_t process = process_of(p, rank);
         fine = wait_for(p, p->PMIx_server_register_client(&process, getuid(), getgid(), NULL, finished, p));
@@ -266,15 +286,6 @@ static bool open_library(pmix *p)
 #undef THERE
 }
 
-static bool list_peers(pmix *p, int ranks)
-{
-    pc__text peers = {0};
-    for (int rank = 0; rank < ranks; rank++)
-        pc__text_add(&peers, "%s%d", rank ? "," : "", rank);
-    p->peers = peers.data;
-    return !peers.failed;
-}
-
 static bool serve(pmix *p, pc__launch *l)
 {
     pmix_info_t infos[4];
@@ -292,8 +303,7 @@ static bool serve(pmix *p, pc__launch *l)
         pc__folder_end(&p->folder);
         return false;
     }
-    return p->PMIx_generate_regex(l->host, &p->nodes) == PMIX_SUCCESS &&
-           p->PMIx_generate_ppn(p->peers, &p->procs) == PMIX_SUCCESS;
+    return p->PMIx_generate_regex(l->host, &p->nodes) == PMIX_SUCCESS;
 }
 
 /* libpmix waits by select, which ends a process that has too many files open. */
@@ -319,21 +329,13 @@ void pc__pmix_begin(pc__launch *launch)
         return;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->changed, NULL);
-    if (open_library(p) && list_peers(p, launch->options.ranks) && serve(p, launch)) {
+    if (open_library(p) && serve(p, launch)) {
         launch->pmix = p;
         return;
     }
     if (p->library)
         dlclose(p->library);
-    pc__free(p->peers);
     pc__free(p);
-}
-
-static void release(pmix *p, char *text)
-{
-    pmix_value_t value = {.type = PMIX_STRING, .data.string = text};
-    if (text)
-        p->PMIx_Value_destruct(&value);
 }
 
 void pc__pmix_end(pc__launch *launch)
