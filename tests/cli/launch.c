@@ -61,6 +61,11 @@ static void tells_who_died_of_what(void **state)
     assert_status("PARACORD_BEAT_LIMIT=2 timeout 20 $P launch -n 3 -- $R stop 2>&1", 137);
     assert_has("rank 1 (process ");
     assert_has("gave no sign of life for ");
+    assert_status(
+        "PARACORD_BEAT_LIMIT=1 timeout 20 $P launch -n 3 -- sh -c 'test $RANK != 1 || kill -STOP $$; sleep 60' 2>&1",
+        137);
+    assert_has("rank 1 (process ");
+    assert_has(" was stopped (SIGSTOP) for more than 1 s");
     assert_status("timeout 20 $P launch -n 3 -- $R error 2>&1", 1);
     assert_has("ended with exit status 1; rank 1 says: the shapes of rank 1 do not fit");
     assert_status("timeout 20 $P launch -n 3 -- $R beat 2>&1", 4);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,7 +53,10 @@ static void signal_ranks(pc__launch *l, int number)
 
 static void how_it_ended(const pc__launch *l, const pc__process *p, int status, char text[PC__WHY_MAX])
 {
-    if (WIFSIGNALED(status)) {
+    if (p->hung)
+        snprintf(text, PC__WHY_MAX, "rank %d (process %d on %s) was stopped (SIGSTOP) for more than %.3g s", p->rank,
+                 (int)p->id, l->host, l->beat_limit);
+    else if (WIFSIGNALED(status)) {
         const char *name = sigabbrev_np(WTERMSIG(status));
         const bool killed = WTERMSIG(status) == SIGKILL && !l->stopping;
         snprintf(text, PC__WHY_MAX, "rank %d (process %d on %s) was ended by signal %d (SIG%s)%s%s", p->rank,
@@ -98,6 +102,8 @@ static bool start_rank(pc__launch *l, int local_rank)
     int pipes[2][2] = {{-1, -1}, {-1, -1}};
     p->rank = l->start.base + local_rank;
     p->id = 0;
+    p->hung = false;
+    p->stopped_since = 0;
     char **environment = pc__variables(l, local_rank);
     bool fine = environment != NULL;
     for (int i = 0; i < 2 && fine; i++) {
@@ -222,6 +228,7 @@ static void tick(uv_timer_t *timer)
     const uint64_t now = uv_now(&l->loop);
     if (!l->busy)
         return;
+    pc__stopped_end(l, now);
     const bool due = l->stop_at && now >= l->stop_at;
     if (due)
         signal_ranks(l, SIGKILL);
@@ -241,6 +248,7 @@ static void tick(uv_timer_t *timer)
 
 pc_status pc__agent_begin(pc__launch *launch)
 {
+    PC__TRY(pc__beat_limit(getenv, &launch->beat_limit));
     launch->processes = pc__calloc((size_t)launch->options.ranks, sizeof *launch->processes);
     launch->start.places = pc__calloc((size_t)launch->options.ranks, sizeof *launch->start.places);
     if (!launch->processes || !launch->start.places)

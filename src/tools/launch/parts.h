@@ -53,7 +53,8 @@ typedef struct pc__lines {
 typedef struct pc__process {
     pid_t id; /* also its process group; 0: none */
     int rank;
-    bool runs;
+    bool runs, hung;        /* hung: it was ended as it had been stopped for too long */
+    uint64_t stopped_since; /* ms; 0: it is not */
     pc__lines lines[2];
 } pc__process;
 
@@ -91,7 +92,8 @@ struct pc__launch {
     pc__process *processes;
     pc__start start;
     bool busy, stopping;
-    uint64_t stop_at, ended_at; /* ms; when SIGKILL is due; since when no rank runs */
+    double beat_limit;                     /* seconds; 0: none */
+    uint64_t stop_at, ended_at, looked_at; /* ms; when SIGKILL is due; since when no rank runs; for stopped ones */
     uv_timer_t agent_timer;
     struct pc__link *link; /* to node 0; NULL on node 0 */
 
@@ -178,6 +180,9 @@ void pc__pmix_end(pc__launch *launch);
 /* lines.c */
 bool pc__lines_begin(pc__launch *launch, pc__lines *lines, int rank, int file, FILE *to);
 void pc__lines_end(pc__lines *lines); /* what is there still, and no more */
+
+/* stopped.c: end ranks that have been stopped for longer than a heart may be silent. */
+void pc__stopped_end(pc__launch *launch, uint64_t now);
 
 /* orphans.c: processes of ranks that have outlived these and belong to this process now. How many there are; each gets the
  * signal (0: none). */
