@@ -161,13 +161,13 @@ static void show_log(void)
         print_message("there is no log\n");
 }
 
-static int children_of(pid_t parent, pid_t children[RANKS])
+static int children_of(pid_t parent, pid_t *children, int most)
 {
     char path[64];
     int n = 0;
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)parent, (int)parent);
     FILE *list = fopen(path, "re");
-    while (list && n < RANKS && fscanf(list, "%d", &children[n]) == 1)
+    while (list && n < most && fscanf(list, "%d", &children[n]) == 1)
         n++;
     if (list)
         fclose(list);
@@ -192,7 +192,7 @@ static bool strike(tally *t, pid_t launcher, manner how)
 {
     static const int signals[] = {SIGKILL, SIGSEGV, SIGSTOP, SIGKILL};
     pid_t ranks[RANKS];
-    const int n = children_of(launcher, ranks);
+    const int n = children_of(launcher, ranks, RANKS);
     if (!n)
         return false;
     kill(how == LAUNCHER_KILLED ? launcher : ranks[chosen(n)], signals[how]);
@@ -380,6 +380,19 @@ static int leave_one_alone(void **state)
     return 0;
 }
 
+/* What a test that failed has left. */
+static int end_all(void **state)
+{
+    pid_t left[64];
+    (void)state;
+    for (int n; (n = children_of(getpid(), left, 64)) > 0;)
+        while (n > 0) {
+            kill(left[--n], SIGKILL);
+            (void)waitpid(left[n], NULL, 0);
+        }
+    return 0;
+}
+
 static void a_world_that_stays(void **state)
 {
     (void)state;
@@ -411,9 +424,9 @@ static void a_world_of_mpi(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_world_that_stays, leave_one_alone),
-        cmocka_unit_test_setup(a_world_that_shrinks, leave_one_alone),
-        cmocka_unit_test_setup(a_world_of_mpi, leave_one_alone),
+        cmocka_unit_test_setup_teardown(a_world_that_stays, leave_one_alone, end_all),
+        cmocka_unit_test_setup_teardown(a_world_that_shrinks, leave_one_alone, end_all),
+        cmocka_unit_test_setup_teardown(a_world_of_mpi, leave_one_alone, end_all),
     };
     return cmocka_run_group_tests(tests, prepare, tidy);
 }
