@@ -1,6 +1,8 @@
 /* paracord gpt as a user does it: train on a text, let it write, measure it, stop it by Ctrl-C and go on. */
 #include "job.h"
 
+#include <math.h>
+
 enum { OUTPUT_MAX = 65536 };
 
 static test_path root;
@@ -73,6 +75,35 @@ static void train_sample_eval(void **state)
     assert_non_null(strstr(output, "token number 0 is 65535, beyond the vocabulary of"));
 }
 
+static double loss_by(const char *devices)
+{
+    char words[512];
+    snprintf(
+        words, sizeof words,
+        "$P gpt train $R/text --out $R/ranks --layers 1 --heads 2 --width 16 --context 16 --batch 7 --test-every 10 "
+        "--test-batches 2 --sample 0 --steps 30 %s >/dev/null && $P gpt eval $R/ranks $R/text --json --device cpu",
+        devices);
+    assert_int_equal(line(words), 0);
+    const char *at = strstr(output, "\"loss\": ");
+    assert_non_null(at);
+    return strtod(at + 8, NULL);
+}
+
+/* Ranks whose parts of a batch are not equal learn what one does. */
+static void ranks_with_unequal_parts(void **state)
+{
+    (void)state;
+    const double alone = loss_by("--device cpu");
+    static const char *const devices[] = {"--devices cpu,cpu,cpu", "--devices cpu,cpu,cpu,cpu,cpu"};
+    for (int i = 0; i < 2; i++) {
+        const double shared = loss_by(devices[i]);
+        if (!(fabs(shared - alone) <= 1e-5 * alone))
+            fail_msg("%s: loss %.9g, and alone %.9g", devices[i], shared, alone);
+    }
+    assert_int_equal(line("$P gpt train $R/text --out $R/few --batch 2 --devices cpu,cpu,cpu 2>&1"), 1);
+    assert_non_null(strstr(output, "a batch of 2 is too small for 3 ranks"));
+}
+
 static void wrong_words(void **state)
 {
     (void)state;
@@ -115,7 +146,8 @@ static void ctrl_c_saves_and_says_how_to_go_on(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(train_sample_eval), cmocka_unit_test(wrong_words),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(train_sample_eval), cmocka_unit_test(ranks_with_unequal_parts),
+                                       cmocka_unit_test(wrong_words),
                                        cmocka_unit_test(ctrl_c_saves_and_says_how_to_go_on)};
     return cmocka_run_group_tests(tests, prepare, tidy);
 }

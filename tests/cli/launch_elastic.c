@@ -12,7 +12,7 @@ static void goes_on_without_a_place(void **state)
     assert_has("[0] rank 0 of 2 start 1");
     assert_has("[1] rank 1 of 2 start 1");
     assert_lacks("starting all ranks again");
-    assert_status("FINE_FOR=1 PARACORD_BEAT_LIMIT=1 timeout 30 $P launch -n 2 --elastic -- $R stop 2>&1", 0);
+    assert_status("FINE_FOR=1 PARACORD_BEAT_LIMIT=2 timeout 30 $P launch -n 2 --elastic -- $R stop 2>&1", 0);
     assert_has("gave no sign of life for ");
     assert_has("[0] rank 0 of 1 start 1");
 }

@@ -188,7 +188,7 @@ static void a_stopped_store_is_told(void **state)
 {
     (void)state;
     set_job(2, free_port());
-    setenv("PARACORD_BEAT_LIMIT", "1", 1);
+    setenv("PARACORD_BEAT_LIMIT", "1.5", 1);
     const pid_t first = start_rank(0, waits_for_a_stopped_store), second = start_rank(1, waits_for_a_stopped_store);
     assert_int_equal(end_of(second), 0);
     kill(first, SIGKILL);
