@@ -33,6 +33,10 @@ static void mpi_has_one_world(void **state)
     assert_has("ended with exit status 7");
     assert_has("restart 1 of 1");
     assert_has("[1] 1 of 2, sum 1\n");
+    assert_status("timeout 60 $P launch -n 4 --elastic -- ./p 2 2>&1", 0);
+    assert_has("going on with 2 of 3 ranks");
+    assert_has("[0] 0 of 3, sum 3\n");
+    assert_has("[1] 1 of 2, sum 1\n");
     /* No shared memory is left: of ranks that were killed, and, by the next job, of a launcher that was. */
     assert_status("timeout 60 $P launch -n 2 -- ./p 9 2>&1", 7);
     assert_status(
