@@ -67,6 +67,10 @@ static inline int rank_of_mode(const char *mode)
         pc__beat_set(&(pc__beat){.entered = 17, .finished = 16, .bytes = 4096, .name = "all_reduce"});
         exit(4);
     }
+    if (!strcmp(mode, "device")) {
+        (void)pc_fail(PC_ERR_LOST, "cuda:1 is lost");
+        return pc_report(stderr);
+    }
     if (!strcmp(mode, "disk")) {
         (void)pc_fail(PC_ERR_FILE, "cannot write here: No space left on device");
         return pc_report(stderr);

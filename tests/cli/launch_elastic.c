@@ -15,6 +15,9 @@ static void goes_on_without_a_place(void **state)
     assert_status("FINE_FOR=1 PARACORD_BEAT_LIMIT=2 timeout 30 $P launch -n 2 --elastic -- $R stop 2>&1", 0);
     assert_has("gave no sign of life for ");
     assert_has("[0] rank 0 of 1 start 1");
+    assert_status("FINE_FOR=2 timeout 30 $P launch -n 3 --elastic -- $R device 2>&1", 0);
+    assert_has("rank 1 says: cuda:1 is lost");
+    assert_has("going on with 2 of 3 ranks, without rank 1 (place 1 of node 0, ");
 }
 
 static void tries_a_place_again_once(void **state)

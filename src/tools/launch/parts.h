@@ -139,6 +139,9 @@ void pc__job_node_lost(pc__launch *launch, int node, const char *why);
 void pc__job_tell_culprit(pc__launch *launch);
 void pc__job_stop(pc__launch *launch, int kill_rank);
 
+/* start.c: begin when all nodes are ready that are not left out. */
+void pc__job_start(pc__launch *launch);
+
 /* elastic.c: which places the next start has. Behind a start that failed: whether there is another one, which is told. Whether
  * the job goes on without the nodes that have not come in time. */
 bool pc__job_take_node(pc__launch *launch, int node, int ranks);

@@ -1,0 +1,97 @@
+/* start.c: a start of the job: which hosts have how many ranks, which of them is the first, and what each agent is told. */
+#if PC_HAVE_UV
+#include "launch/parts.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* A port that is free now, for masters of programs that serve one themselves, as PyTorch's do. */
+static int free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t n = sizeof address;
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool fine = fd >= 0 && bind(fd, (struct sockaddr *)&address, n) == 0 &&
+                      getsockname(fd, (struct sockaddr *)&address, &n) == 0;
+    if (fd >= 0)
+        close(fd);
+    return fine ? ntohs(address.sin_port) : 29500;
+}
+
+/* How many of the hosts before this one have ranks in this start. */
+static int nodes_before(const pc__launch *l, int node)
+{
+    int n = 0;
+    for (int i = 0; i < node; i++)
+        n += l->nodes[i].ranks > 0;
+    return n;
+}
+
+/* Where rank 0 is, for programs whose rank 0 serves something. */
+static void name_master(const pc__launch *l, char host[PC__HOST_MAX])
+{
+    int ignored, first = 0;
+    snprintf(host, PC__HOST_MAX, "127.0.0.1");
+    if (l->options.nodes == 1)
+        return;
+    while (!l->nodes[first].ranks)
+        first++;
+    if (first)
+        snprintf(host, PC__HOST_MAX, "%s", l->nodes[first].host);
+    else
+        (void)pc__env_address("--master", l->options.master, host, &ignored);
+}
+
+static void say_start(pc__launch *l, int node, int port)
+{
+    const pc__node *n = &l->nodes[node];
+    char master[PC__HOST_MAX];
+    pc__text body = {0};
+    name_master(l, master);
+    pc__put_u8(&body, PC__SAY_START);
+    pc__put_u32(&body, (uint32_t)l->generation);
+    pc__put_u32(&body, (uint32_t)l->size);
+    pc__put_u32(&body, (uint32_t)n->base);
+    pc__put_u32(&body, (uint32_t)nodes_before(l, node));
+    pc__put_u32(&body, (uint32_t)nodes_before(l, l->options.nodes));
+    pc__put_u32(&body, (uint32_t)port);
+    pc__put_text(&body, master);
+    pc__put_text(&body, l->start.run);
+    pc__put_u32(&body, (uint32_t)n->ranks);
+    for (int place = 0; place < n->places; place++)
+        if (!n->slots[place].out)
+            pc__put_u32(&body, (uint32_t)place);
+    pc__job_say(l, node, &body);
+}
+
+void pc__job_start(pc__launch *launch)
+{
+    pc__launch *l = launch;
+    for (int node = 0; node < l->options.nodes; node++)
+        if (!l->nodes[node].ready && !l->nodes[node].out)
+            return;
+    l->size = 0;
+    for (int node = 0; node < l->options.nodes; node++) {
+        l->nodes[node].base = l->size;
+        l->nodes[node].ranks = pc__job_places(&l->nodes[node]);
+        l->size += l->nodes[node].ranks;
+    }
+    if (pc__server_restart(l->server, l->size, l->generation) != PC_OK) {
+        l->error = pc__error_take();
+        pc__launch_over(l, 1);
+        return;
+    }
+    l->phase = PC__RUNNING;
+    l->has_culprit = l->culprit_known = l->culprit_told = false;
+    l->culprit_said[0] = l->culprit_end[0] = 0;
+    l->told_at = 0;
+    l->failed = -1;
+    const int port = free_port();
+    for (int node = 0; node < l->options.nodes; node++)
+        l->nodes[node].busy = l->nodes[node].ranks > 0;
+    for (int node = l->options.nodes - 1; node >= 0; node--)
+        if (l->nodes[node].busy)
+            say_start(l, node, port);
+}
+#endif
