@@ -134,8 +134,8 @@ bool pc__job_goes_on(pc__launch *launch)
     if (!launch->options.min_ranks || launch->culprit_node < 0)
         return again(launch);
     const fault_kind fault = fault_of(pc__server_told(launch->server, launch->culprit));
-    const bool twice = fails_again(launch);
-    if ((!twice || fault == OF_THE_PROGRAM) && again(launch))
+    const bool twice = fault != OF_THE_PROGRAM && fails_again(launch);
+    if (!twice && again(launch))
         return true;
     if (!leave_out(launch, fault, what))
         return again(launch);
