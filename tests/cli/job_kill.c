@@ -30,6 +30,7 @@ static double chance(void)
 /* A training of these settings; `threads`, which must not matter, changes from start to start. */
 typedef struct job {
     const char *arch, *epochs, *size;
+    const char *devices; /* of the ranks; NULL: it is alone */
     test_path alone, killed;
     double seconds; /* when left alone */
 } job;
@@ -39,7 +40,7 @@ static pid_t begin(const job *j, const test_path *out, int number)
     static const char *const threads[] = {"0", "1", "2"};
     return start_quietly(ARGUMENTS("train", root.s, "--arch", j->arch, "--epochs", j->epochs, "--size", j->size,
                                    "--batch", "8", "--seed", "5", "--resume", "--threads", threads[number % 3], "--out",
-                                   out->s));
+                                   out->s, j->devices ? "--devices" : NULL, j->devices));
 }
 
 static void leave_alone(job *j, const char *name)
@@ -60,10 +61,10 @@ static void compare(const job *j)
 }
 
 /* Many kills in one run. One that ends before it could be killed often enough is compared and begun again. */
-static void killed_again_and_again(const char *arch, const char *epochs)
+static void killed_again_and_again(const char *arch, const char *epochs, const char *devices)
 {
-    job j = {.arch = arch, .epochs = epochs, .size = "32"};
-    leave_alone(&j, arch);
+    job j = {.arch = arch, .epochs = epochs, .size = "32", .devices = devices};
+    leave_alone(&j, devices ? "ranks" : arch);
     int kills = 0, finished = 0, starts = 0;
     for (bool ended = false; kills < 20 || !ended; starts++) {
         pid_t child = begin(&j, &j.killed, starts);
@@ -81,19 +82,29 @@ static void killed_again_and_again(const char *arch, const char *epochs)
             finished++;
         }
     }
-    print_message("%s: %d kills, %d runs that ended; alone %.2f s\n", arch, kills, finished, j.seconds);
+    print_message("%s%s%s: %d kills, %d runs that ended; alone %.2f s\n", arch, devices ? " on " : "",
+                  devices ? devices : "", kills, finished, j.seconds);
 }
 
 static void article(void **state)
 {
     (void)state;
-    killed_again_and_again("article", SANITIZED ? "40" : "600");
+    killed_again_and_again("article", SANITIZED ? "40" : "600", NULL);
 }
 
 static void two_conv(void **state)
 {
     (void)state;
-    killed_again_and_again("two-conv", SANITIZED ? "15" : "150");
+    killed_again_and_again("two-conv", SANITIZED ? "15" : "150", NULL);
+}
+
+/* Four ranks in one process, each with a device. */
+static void ranks(void **state)
+{
+    (void)state;
+    setenv("PARACORD_SIM", "4", 1);
+    killed_again_and_again("article", SANITIZED ? "10" : "100", "sim:0,sim:1,sim:2,sim:3");
+    unsetenv("PARACORD_SIM");
 }
 
 /* Short runs, each killed once about the time when it writes its last checkpoint, its network and its report. */
@@ -117,7 +128,7 @@ static void while_the_results_are_written(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(article), cmocka_unit_test(two_conv),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(article), cmocka_unit_test(two_conv), cmocka_unit_test(ranks),
                                        cmocka_unit_test(while_the_results_are_written)};
     return cmocka_run_group_tests_name("cli.job_kill", tests, prepare, tidy);
 }
