@@ -2,6 +2,7 @@
 #ifndef PC__TRACE_H
 #define PC__TRACE_H
 
+#include "base/base.h"
 #include "base/site.h"
 
 #include <paracord/device.h>
@@ -49,6 +50,38 @@ typedef struct pc__trace_host {
     pc__site site;
 } pc__trace_host;
 void pc__trace_host_done(const pc__trace_host *event);
+
+/* A collective call of a rank, which is a process or a thread of one. Where the host does it, when it was entered and done;
+ * of one that is queued (started 0) the stream and ticket of the work that is it. */
+typedef struct pc__trace_collective {
+    const char *name, *group, *dtype;
+    uint64_t number;        /* of the group's calls on such devices, from 1 */
+    int member, rank, size; /* in the world, or among the threads; in the group */
+    int64_t bytes, started, ended;
+    pc_device device;
+    uint32_t stream;
+    uint64_t ticket;
+    bool pair; /* between two ranks */
+} pc__trace_collective;
+void pc__trace_collective_done(const pc__trace_collective *call);
+
+/* Which rank of a job writes this timeline, and its clock: the job's clock shows `offset` more than pc__now() at `at`, within
+ * `error`. Told again it is a second look at the clocks. Kept for timelines that begin
+ * later. From one thread at a time, while none begins. */
+typedef struct pc__trace_rank {
+    int rank, size, start;
+    uint64_t job;
+    int64_t at, offset, error;
+} pc__trace_rank;
+void pc__trace_rank_set(const pc__trace_rank *rank);
+
+/* dist/timeline.c: ".rank3" for a process that a launcher has started as a rank of several, else "". Weak: a program that is
+ * linked without ranks does without. */
+enum { PC__TRACE_RANK_NAME = 48 };
+__attribute__((weak)) void pc__trace_rank_name(char name[PC__TRACE_RANK_NAME]);
+
+/* trace_file.c: this process, which only starts others, writes none after all: the file goes. */
+PC__SHARED void pc__trace_abandon(void);
 
 /* Whoever else wants the program's ranges (PC_TRACE_RANGE), as they open and close in each thread, trace or not: the
  * CUDA plug-in, for NVTX. Set once; NULL at first. */

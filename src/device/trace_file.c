@@ -6,6 +6,7 @@
 #include <paracord/trace.h>
 #include <pthread.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { FULL = 65536, ROOM = FULL + 32768, LONGEST = 100000000 /* ns without writing */ };
@@ -248,6 +249,23 @@ pc_status pc_trace_stop(void)
         pc__fail(status, "pc_trace_stop: no trace is being written; pc_trace_start begins one");
     unlock();
     return status;
+}
+
+void pc__trace_abandon(void)
+{
+    struct stat mine, there;
+    if (!take_lock())
+        return;
+    if (file.fd >= 0) {
+        atomic_store(&pc__trace_on, false);
+        const bool regular = fstat(file.fd, &mine) == 0 && S_ISREG(mine.st_mode) && stat(file.path, &there) == 0 &&
+                             mine.st_ino == there.st_ino && mine.st_dev == there.st_dev;
+        if (regular)
+            (void)unlink(file.path);
+        close(file.fd);
+        file.fd = -1;
+    }
+    unlock();
 }
 
 void pc__trace_finish_file(void)

@@ -5,6 +5,7 @@
 
 enum {
     SLOTS = 8192, /* twice the rows that get names */
+    COLLECTIVES = 2,
     FIRST_DEVICE = 10,
     DEVICES_OF_A_TYPE = 1000,
     LANES = 1000,
@@ -68,6 +69,22 @@ pc__row pc__trace_host_row(void)
         if (pthread_getname_np(pthread_self(), name, sizeof name) != 0 || !name[0])
             snprintf(name, sizeof name, "thread %u", here.thread);
         name_row("thread_name", row, name);
+    }
+    return row;
+}
+
+pc__row pc__trace_rank_row(int member)
+{
+    char name[32];
+    pc__row row = {COLLECTIVES, (uint32_t)member + 1}, whole = {COLLECTIVES, UINT32_MAX};
+    if (is_new(whole)) {
+        name_row("process_name", row, "collectives");
+        place_row("process_sort_index", row, COLLECTIVES);
+    }
+    if (is_new(row)) {
+        snprintf(name, sizeof name, "rank %d", member);
+        name_row("thread_name", row, name);
+        place_row("thread_sort_index", row, member);
     }
     return row;
 }

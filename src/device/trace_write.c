@@ -141,6 +141,7 @@ void pc__trace_head(void)
     pc__trace_args();
     pc__trace_text("name", "host");
     pc__trace_finish();
+    pc__trace_rank_again();
 }
 
 void pc__trace_foot(int64_t events, int64_t dropped)

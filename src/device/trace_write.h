@@ -48,9 +48,13 @@ void pc__trace_foot(int64_t events, int64_t dropped);
 
 /* trace_rows.c. Rows; the first event in one names it. */
 pc__row pc__trace_host_row(void); /* the calling thread's */
+pc__row pc__trace_rank_row(int member);
 pc__row pc__trace_stream_row(pc_device device, uint32_t stream);
 pc__row pc__trace_engine_row(pc_device device, const char *engine, int lane);
 void pc__trace_rows_reset(void);
+
+/* trace_ranks.c. What is known of the rank, at the timeline's beginning. */
+void pc__trace_rank_again(void);
 
 /* trace_wait.c. Arrows between pieces of work of which both ends become known in any order. */
 void pc__trace_arrow_wanted(pc__row row, uint64_t ticket, pc__row other, uint64_t other_ticket);

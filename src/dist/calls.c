@@ -1,6 +1,7 @@
 /* calls.c: collectives as heartbeats, and sentences about ranks that others wait for. */
 #include "dist/calls.h"
 
+#include "dist/dump.h"
 #include "ops/table.h"
 
 #include <paracord/dist.h>
@@ -185,6 +186,7 @@ pc_status pc__calls_late(const pc__comm *comm, const pc_call *call, uint64_t num
                           "%s, number %llu of rank %d of %s, has waited %g s for %s; every rank must make the same "
                           "calls (pc_group_set_timeout)",
                           call->op->name, (unsigned long long)number, comm->rank, comm->group, comm->seconds, missing);
+        pc__dump_all(pc_error_last()->message);
     }
     pc__free(records);
     return status;

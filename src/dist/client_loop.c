@@ -2,6 +2,7 @@
 #if PC_HAVE_UV
 #include "dist/client_parts.h"
 #include "dist/connect.h"
+#include "dist/dump.h"
 
 #include <unistd.h>
 
@@ -52,8 +53,11 @@ static void gone(pc__client *c, const char *why)
                  why ? why : silence, why ? ended : stopped);
         pc__client_lost(c, -1, text);
     }
+    const bool lost = !c->ending;
     pthread_cond_broadcast(&c->changed);
     pthread_mutex_unlock(&c->lock);
+    if (lost)
+        pc__dump_begin(text);
 }
 
 static void written(uv_write_t *write, int status)
@@ -174,6 +178,14 @@ static void lost(pc__client *c, pc__frame *frame)
     pthread_mutex_lock(&c->lock);
     pc__client_lost(c, rank, why);
     pthread_mutex_unlock(&c->lock);
+    pc__dump_begin(why);
+}
+
+static void dump(pc__frame *frame)
+{
+    char why[PC__WHY_MAX];
+    pc__take_text(&frame->body, why, sizeof why);
+    pc__dump_begin(why);
 }
 
 static void read_frames(pc__client *c)
@@ -187,6 +199,8 @@ static void read_frames(pc__client *c)
             answer(c, &frame);
         else if (frame.kind == PC__WIRE_LOST)
             lost(c, &frame);
+        else if (frame.kind == PC__WIRE_DUMP)
+            dump(&frame);
     }
 }
 

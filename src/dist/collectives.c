@@ -2,6 +2,7 @@
 #include "dist/group.h"
 
 #include "device/backend.h"
+#include "dist/journal.h"
 #include "ops/table.h"
 
 #include <paracord/no_grad.h>
@@ -49,11 +50,14 @@ static pc_status check_counts(const request *q, const pc_tensor *larger, const p
 
 static pc_status call(const request *q, pc__group_end *end, pc_tensor *to, pc_tensor *from)
 {
-    const pc__collective attributes = {.comm = &end->comm, .reduction = q->reduction, .peer = q->peer};
+    pc__collective attributes = {.comm = &end->comm, .reduction = q->reduction, .peer = q->peer};
     pc_status status = PC_OK;
+    attributes.entry = pc__journal_queue(end->stream, q->op, to, from, &attributes);
     PC_WITH_STREAM(end->stream->backend->immediate ? pc_stream_current(end->comm.device) : end->stream) {
         status = pc__call_in_place(q->op, to, &from, from != NULL, &attributes, sizeof attributes);
     }
+    if (attributes.entry && (status != PC_OK || end->stream->recording))
+        pc__journal_set(attributes.entry, status != PC_OK ? PC__CALL_FAILED : PC__CALL_RECORDED);
     return status;
 }
 

@@ -1,8 +1,12 @@
 /* dist.c: joining the other ranks, and leaving them. */
 #include <paracord/dist.h>
 
+#include "device/trace.h"
 #include "dist/client.h"
+#include "dist/clock.h"
+#include "dist/dump.h"
 #include "dist/mpi.h"
+#include "dist/timeline.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -25,6 +29,7 @@ static void at_exit(void)
         return;
     char why[PC__WHY_MAX] = "it ended without pc_dist_end";
     const pc_error *error = pc_error_last();
+    pc__dump_settle();
     if (error->status != PC_OK)
         snprintf(why, sizeof why, "%.200s%s%.80s", error->message, error->cause[0] ? ": " : "", error->cause);
     pc__dist_tell_error(error->status, why);
@@ -60,6 +65,12 @@ static pc_status join(double seconds)
     return PC_OK;
 }
 
+static void look_at_clock(void)
+{
+    pc__clock_measure();
+    pc__timeline_rank();
+}
+
 pc_status pc_dist_init(pc_dist_options options)
 {
     if (!(options.timeout_seconds >= 0) || options.timeout_seconds > 86400)
@@ -68,6 +79,8 @@ pc_status pc_dist_init(pc_dist_options options)
     pthread_mutex_lock(&the.lock);
     const pc_status status = join(options.timeout_seconds > 0 ? options.timeout_seconds : USUAL_LIMIT);
     pthread_mutex_unlock(&the.lock);
+    if (status == PC_OK && the.world.has_store)
+        look_at_clock();
     return status;
 }
 
@@ -75,12 +88,16 @@ pc_status pc_dist_end(void)
 {
     char why[PC__WHY_MAX];
     pc__mpi_leave();
+    pc__dump_settle();
+    if (the.joined && the.world.has_store && pc__tracing() && !pc__dist_lost(NULL, NULL))
+        look_at_clock(); /* again: clocks of hosts drift apart */
     pthread_mutex_lock(&the.lock);
     const bool joined = the.joined, lost = joined && pc__dist_lost(NULL, why);
     the.joined = false;
     if (joined && the.world.has_store) {
         pc__client_close(true);
         pc__service_stop(!lost);
+        pc__clock_forget();
     }
     the.world = (pc__world){.size = 1, .local_size = 1, .launcher = ""};
     pthread_mutex_unlock(&the.lock);

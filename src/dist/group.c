@@ -2,6 +2,7 @@
 #include "dist/group.h"
 
 #include "device/backend.h"
+#include "dist/journal.h"
 #include "dist/store.h"
 #include "dist/watch.h"
 
@@ -35,8 +36,11 @@ pc_group *pc__group_new(const char *name, int rank, int size, const int *members
     return g;
 }
 
+static atomic_int of_threads;
+
 pc_status pc_group_threads(int n, pc_group *groups[])
 {
+    char name[32] = "threads";
     PC__NEED(groups);
     if (n < 1 || n > PC__RANKS_HERE)
         return pc__fail(PC_ERR_ARGUMENT, "pc_group_threads: %d ranks; a process has 1 to %d", n, PC__RANKS_HERE);
@@ -45,9 +49,12 @@ pc_status pc_group_threads(int n, pc_group *groups[])
     pc__place *place = pc__place_new(n);
     if (!place)
         return PC_ERR_MEMORY;
+    const int number = atomic_fetch_add(&of_threads, 1);
+    if (number)
+        snprintf(name, sizeof name, "threads.%d", number);
     pc_status status = PC_OK;
     for (int i = 0; i < n && status == PC_OK; i++) {
-        groups[i] = pc__group_new("threads", i, n, NULL, -1);
+        groups[i] = pc__group_new(name, i, n, NULL, -1);
         status = groups[i] ? PC_OK : PC_ERR_MEMORY;
         if (groups[i]) {
             groups[i]->place = place;
@@ -175,6 +182,7 @@ static pc_status open_end(pc_group *g, pc__group_end *end, pc_device device)
                            .place = g->place,
                            .members = g->members,
                            .watch = &pc__group_watch,
+                           .log = &pc__group_log,
                            .together = g->place && !engine->on_host ? pc__place_together : NULL,
                            .pairs = g->pairs};
     pc_status status = engine->on_host && g->place ? PC_OK : agree(g, engine, id);

@@ -1,6 +1,8 @@
 /* place.c: meetings of threads. */
 #include "dist/place.h"
 
+#include "dist/dump.h"
+
 #include <errno.h>
 #include <time.h>
 
@@ -132,6 +134,7 @@ static pc_status tell_late(pc__place *p, const pc__arrival *a, const char *missi
                                 a->name, (long long)a->number, a->rank, seconds, missing);
     if (p->aborted.status == PC_OK)
         p->aborted = *pc_error_last();
+    pc__dump_all(pc_error_last()->message);
     pthread_cond_broadcast(&p->changed);
     return status;
 }

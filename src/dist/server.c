@@ -2,6 +2,8 @@
 #if PC_HAVE_UV
 #include "dist/server_parts.h"
 
+#include <sys/random.h>
+
 #define BACKLOG 511
 #define TICK_MS 200
 
@@ -92,6 +94,7 @@ pc__server *pc__server_open(uv_loop_t *loop, const pc__server_options *options)
     s->listener.data = s->timer.data = s;
     s->handles = 2;
     s->last_tick = uv_now(loop);
+    (void)!getrandom(&s->job, sizeof s->job, 0);
     const int problem = listen_at(s, options);
     if (problem) {
         (void)refuse(options, problem);

@@ -45,6 +45,9 @@ PC__SHARED pc_status pc__server_told(const pc__server *server, int rank);
 /* Frames of PC__WIRE_NODE to a launcher; `body` is taken. */
 PC__SHARED void pc__server_tell(pc__server *server, int node, pc__text *body);
 
+/* All ranks are to write down their last calls (dump.h). */
+PC__SHARED void pc__server_dump(pc__server *server, const char *why);
+
 /* Tell all ranks that this one is lost. For whoever knows sooner than a connection does. */
 PC__SHARED void pc__server_lose(pc__server *server, int rank, bool silent, const char *why);
 

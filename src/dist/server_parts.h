@@ -47,7 +47,7 @@ struct pc__server {
     pc__server_options options; /* its texts are in the arrays below */
     char token[PC__TOKEN_MAX + 1], version[64];
     int port, handles;
-    uint64_t last_tick;
+    uint64_t last_tick, job;
     pc__table table;
     pc__peer *peers;
     pc__wait *waits;
@@ -81,5 +81,6 @@ void pc__ranks_gone(pc__peer *peer); /* its connection is */
 void pc__ranks_tick(pc__server *server);
 void pc__ranks_tell(pc__peer *peer); /* who is lost, to one that comes later */
 void pc__ranks_beats(pc__peer *peer, uint32_t request);
+void pc__ranks_dump(pc__server *server, const pc__peer *but, const char *why); /* all are to write down their calls */
 
 #endif

@@ -62,6 +62,24 @@ void pc__ranks_gone(pc__peer *peer)
     pc__server_lose(s, peer->rank, false, why);
 }
 
+void pc__ranks_dump(pc__server *server, const pc__peer *but, const char *why)
+{
+    for (int i = 0; i < server->options.size; i++) { /* by ranks, as above */
+        pc__text frame = {0};
+        if (!server->ranks[i].peer || server->ranks[i].peer == but)
+            continue;
+        const size_t begin = pc__frame_begin(&frame, PC__WIRE_DUMP, 0);
+        pc__put_text(&frame, why);
+        pc__frame_end(&frame, begin);
+        pc__peer_send(server->ranks[i].peer, &frame);
+    }
+}
+
+void pc__server_dump(pc__server *server, const char *why)
+{
+    pc__ranks_dump(server, NULL, why);
+}
+
 static void check(pc__peer *peer, uint64_t now)
 {
     pc__server *s = peer->server;

@@ -1,5 +1,7 @@
 /* server_requests.c: what peers ask of the store. */
 #if PC_HAVE_UV
+#include "device/trace.h"
+#include "dist/clock.h"
 #include "dist/server_parts.h"
 
 typedef struct key {
@@ -122,6 +124,30 @@ static bool told_error(pc__peer *peer, pc__frame *frame)
     return reply(peer, frame->request, PC__WIRE_FINE);
 }
 
+static bool dump(pc__peer *peer, pc__frame *frame)
+{
+    char why[PC__WHY_MAX];
+    pc__take_text(&frame->body, why, sizeof why);
+    if (frame->body.broken || peer->role != PC__WIRE_RANK)
+        return false;
+    pc__ranks_dump(peer->server, peer, why);
+    return reply(peer, frame->request, PC__WIRE_FINE);
+}
+
+static bool tell_time(pc__peer *peer, uint32_t request)
+{
+    char name[PC__CLOCK_NAME_MAX];
+    pc__text frame = {0};
+    pc__clock_name(name);
+    const size_t begin = reply_begin(&frame, request, PC__WIRE_FINE);
+    pc__put_u64(&frame, (uint64_t)pc__now());
+    pc__put_u64(&frame, peer->server->job);
+    pc__put_text(&frame, name);
+    pc__frame_end(&frame, begin);
+    pc__peer_send(peer, &frame);
+    return true;
+}
+
 static bool left(pc__peer *peer, uint32_t request)
 {
     if (peer->role == PC__WIRE_RANK)
@@ -189,6 +215,10 @@ bool pc__peer_request(pc__peer *peer, pc__frame *frame)
         return told_error(peer, frame);
     case PC__WIRE_BYE:
         return left(peer, frame->request);
+    case PC__WIRE_CLOCK:
+        return tell_time(peer, frame->request);
+    case PC__WIRE_DUMP:
+        return dump(peer, frame);
     case PC__WIRE_NODE:
         if (peer->role != PC__WIRE_LAUNCHER || !s->options.said)
             return false;

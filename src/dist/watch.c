@@ -3,6 +3,7 @@
 
 #include "device/backend.h"
 #include "device/trace.h"
+#include "dist/dump.h"
 #include "dist/store.h"
 
 #include <signal.h>
@@ -74,6 +75,7 @@ static void give_up(entry *e, const char *why)
                    e->comm->rank, e->comm->group, why, behind);
     const pc_error error = pc__error_take();
     pc__log(PC_LOG_WARNING, "%s", error.message);
+    pc__dump_all(error.message);
     pc_stream *stream = e->stream ? pc__stream_hold(e->stream) : NULL;
     if (stream && stream->backend->stream_fail)
         stream->backend->stream_fail(stream, e->seen + 1, &error);

@@ -30,7 +30,9 @@ typedef enum pc__wire_kind {
     PC__WIRE_BYE,         /* the rank leaves in good order */
     PC__WIRE_REPLY,       /* server: u8 pc__wire_result, what was asked for */
     PC__WIRE_LOST,        /* server: u32 rank, text */
-    PC__WIRE_NODE         /* between launchers, both ways: theirs to read */
+    PC__WIRE_NODE,        /* between launchers, both ways: theirs to read */
+    PC__WIRE_CLOCK,       /* answered by u64 pc__now(), u64 job, text pc__clock_name() */
+    PC__WIRE_DUMP         /* text why, to all ranks but who sends it: write down your last calls */
 } pc__wire_kind;
 
 typedef enum pc__wire_result {

@@ -1,6 +1,7 @@
 /* world.c: groups of processes, which meet in the store. */
 #include "dist/group.h"
 
+#include "dist/dump.h"
 #include "dist/mpi.h"
 
 #include <paracord/dist.h>
@@ -38,10 +39,11 @@ static pc_status hear(const pc_group *g, int64_t talk, int rank, void *theirs, s
     pc_status status = pc__store_get(key, theirs, bytes, &got, g->seconds > 0 ? g->seconds : 1e9);
     if (status == PC_ERR_TIMEOUT) {
         pc_error_clear();
-        return pc__fail(PC_ERR_TIMEOUT,
+        status = pc__fail(PC_ERR_TIMEOUT,
                         "rank %d of %s has waited %g s for rank %d; every rank must make the same calls "
                         "(pc_group_set_timeout)",
                         g->rank, g->name, g->seconds, rank);
+        pc__dump_all(pc_error_last()->message);
     }
     if (status == PC_ERR_RANGE || (status == PC_OK && got != bytes)) {
         pc_error_clear();

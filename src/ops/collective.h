@@ -30,6 +30,7 @@ typedef struct pc__collective {
     pc__comm *comm;
     int reduction; /* pc_group_op, where there is one */
     int peer;      /* the root, or the other rank */
+    uint64_t entry; /* of the journal; 0: none yet */
 } pc__collective;
 
 enum { PC__ENGINE_ID = 128 };
@@ -65,6 +66,14 @@ typedef struct pc__comm_watch {
     void (*queued)(pc__comm *comm, pc_stream *stream);
 } pc__comm_watch;
 
+/* The journal of calls, as engines fill it. */
+typedef struct pc__comm_log {
+    /* A call is done, or queued, from begins to ends. It gives what `ends` wants to have. */
+    uint64_t (*begins)(pc__comm *comm, const pc_stream *stream, const pc_call *call);
+    void (*ends)(pc__comm *comm, uint64_t entry, const pc_stream *stream, const pc_call *call, pc_status status);
+    void (*launches)(pc__comm *comm, const pc_stream *stream); /* a graph that holds calls which nobody sees one by one */
+} pc__comm_log;
+
 /* A rank's end of a group, on one device. */
 struct pc__comm {
     const pc__engine *engine;
@@ -75,6 +84,8 @@ struct pc__comm {
     void *place;        /* of ranks that are threads: where they meet */
     const int *members; /* the group's ranks in the world, for errors */
     const pc__comm_watch *watch;
+    const pc__comm_log *log;
+    uint64_t begun; /* calls of all ranks that have begun, which is their number */
     /* Of ranks that are threads of one process, and queue work that waits for the others': wait until all of them are here. It
      * is called in front of what queues such work and behind it, for a call, or NULL for a graph. Else a call into the
      * driver that waits for what one rank has queued would keep another one from queuing its part. NULL: processes. */
@@ -87,7 +98,10 @@ struct pc__comm {
 static inline pc_status pc__collective_run(pc_stream *stream, const pc_call *call)
 {
     pc__comm *comm = ((const pc__collective *)call->attributes)->comm;
-    return comm->engine->run(comm, stream, call);
+    const uint64_t entry = comm->log->begins(comm, stream, call);
+    const pc_status status = comm->engine->run(comm, stream, call);
+    comm->log->ends(comm, entry, stream, call, status);
+    return status;
 }
 
 bool pc__is_collective(const pc__op *op);

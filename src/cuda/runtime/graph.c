@@ -145,8 +145,10 @@ static pc_status launch(const pc__cuda_graph *g, pc_stream *stream)
     for (int i = 0; i < g->comms; i++)
         g->comm[i]->watch->enters(g->comm[i], "a graph with collectives");
     pc_status status = pc__cuda_check(cudaGraphLaunch(g->exec, pc__cuda_queue(stream)), "pc_graph_launch");
-    for (int i = 0; i < g->comms; i++)
+    for (int i = 0; i < g->comms; i++) {
         g->comm[i]->watch->queued(g->comm[i], stream);
+        g->comm[i]->log->launches(g->comm[i], stream);
+    }
     return status == PC_OK ? meet_others(g) : status;
 }
 

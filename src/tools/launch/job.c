@@ -160,7 +160,9 @@ static void tick(uv_timer_t *timer)
         missing_nodes(l);
         end(l, 1);
     } else if (l->phase == PC__RUNNING && l->told_at && now > l->told_at + TOLD_LIMIT_MS)
-        pc__job_stop(l, l->culprit);
+        pc__job_stop_soon(l, l->culprit);
+    else if (l->phase == PC__RUNNING && l->stop_due && now >= l->stop_due)
+        pc__job_stop(l, l->stop_kill);
 }
 
 static pc_status serve(pc__launch *l)

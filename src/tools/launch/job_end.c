@@ -3,6 +3,11 @@
 #if PC_HAVE_UV
 #include "launch/parts.h"
 
+#include <stdlib.h>
+
+#define DUMP_FOLDER "PARACORD_DIST_DUMP"
+#define DUMP_LIMIT_MS 500 /* in which ranks that hear of a lost one write their last calls */
+
 void pc__job_stop(pc__launch *launch, int kill_rank)
 {
     launch->phase = PC__STOPPING;
@@ -13,6 +18,30 @@ void pc__job_stop(pc__launch *launch, int kill_rank)
         pc__put_u8(&body, PC__SAY_STOP);
         pc__put_u32(&body, (uint32_t)kill_rank);
         pc__job_say(launch, node, &body);
+    }
+}
+
+void pc__job_stop_soon(pc__launch *launch, int kill_rank)
+{
+    if (launch->stop_due)
+        return;
+    launch->stop_kill = kill_rank;
+    if (getenv(DUMP_FOLDER) && getenv(DUMP_FOLDER)[0])
+        launch->stop_due = uv_now(&launch->loop) + DUMP_LIMIT_MS;
+    else
+        pc__job_stop(launch, kill_rank);
+}
+
+void pc__job_ask_dump(pc__launch *launch)
+{
+    const char *folder = getenv(DUMP_FOLDER);
+    if (!launch->server)
+        pc__launch_tell(launch, "SIGUSR1 is for the launcher of node 0");
+    else if (!folder || !folder[0])
+        pc__launch_tell(launch, "SIGUSR1 has ranks write their last calls where " DUMP_FOLDER " names a folder");
+    else {
+        pc__launch_tell(launch, "the ranks write their last calls: paracord trace calls %s", folder);
+        pc__server_dump(launch->server, "paracord launch was asked to (SIGUSR1)");
     }
 }
 
@@ -42,6 +71,8 @@ void pc__job_tell_culprit(pc__launch *launch)
     put_beat(launch, launch->culprit, beat, sizeof beat);
     const char *end = launch->culprit_end, *said = launch->culprit_said;
     pc__launch_tell(launch, "%s%s%s%s", end, said[0] && end[0] ? "; " : "", said, beat);
+    if (getenv(DUMP_FOLDER) && getenv(DUMP_FOLDER)[0])
+        pc__launch_tell(launch, "what ranks did last: paracord trace calls %s", getenv(DUMP_FOLDER));
 }
 
 static void blame(pc__launch *l, int rank, int status, const char *said)
@@ -63,7 +94,7 @@ void pc__job_lost(void *launch, int rank, bool silent, const char *why)
         l->culprit_known = true;
         pc__job_tell_culprit(l);
         pc__launch_tell(l, "stopping all ranks");
-        pc__job_stop(l, rank);
+        pc__job_stop_soon(l, rank);
     } else
         l->told_at = uv_now(&l->loop); /* its end is near, and says more */
 }
@@ -84,8 +115,9 @@ static void stop_others(pc__launch *l)
 {
     if (l->phase != PC__RUNNING || l->signalled) /* who was asked to end may take the time to do so in good order */
         return;
-    pc__launch_tell(l, "stopping all other ranks");
-    pc__job_stop(l, -1);
+    if (!l->stop_due)
+        pc__launch_tell(l, "stopping all other ranks");
+    pc__job_stop_soon(l, -1);
 }
 
 /* It was suspected, and left in good order after all, if without a word: whoever else has failed did so by itself. */

@@ -2,6 +2,7 @@
 #include <paracord-tools/launch.h>
 
 #if PC_HAVE_UV
+#include "device/trace.h"
 #include "launch/parts.h"
 
 #include <sched.h>
@@ -41,6 +42,8 @@ static void on_signal(uv_signal_t *handle, int number)
 {
     if (number == SIGCHLD)
         pc__agent_children(handle->data);
+    else if (number == SIGUSR1)
+        pc__job_ask_dump(handle->data);
     else
         pc__launch_interrupt(handle->data, number);
 }
@@ -67,7 +70,7 @@ static void restore_signals(const sigset_t *before)
 
 static void watch_signals(pc__launch *l)
 {
-    static const int numbers[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP};
+    static const int numbers[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1};
     for (int i = 0; i < PC__COUNT(numbers); i++) {
         uv_signal_init(&l->loop, &l->signals[i]);
         l->signals[i].data = l;
@@ -231,6 +234,7 @@ pc_status pc_launch(const char *const *command, pc_launch_options options, int *
         return PC_ERR_MEMORY;
     l->command = command;
     l->options = options;
+    pc__trace_abandon(); /* PARACORD_TRACE is the ranks' */
     pc_status result = prepare(l);
     if (result == PC_OK)
         result = run(l, status);

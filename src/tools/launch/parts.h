@@ -81,7 +81,7 @@ struct pc__launch {
     char **cpus; /* of each local rank, cpu_set_t; NULL: no binding */
     char path[4096], token[PC__TOKEN_MAX + 1], store[PC__HOST_MAX + 16], host[64];
     uv_loop_t loop;
-    uv_signal_t signals[4];
+    uv_signal_t signals[5];
     int signalled; /* the first; 0: none */
     bool over;
     int status;
@@ -102,7 +102,8 @@ struct pc__launch {
     pc__node *nodes;
     pc__phase phase;
     int restarts, generation, size;
-    uint64_t gather_until, told_at;
+    uint64_t gather_until, told_at, stop_due; /* stop_due: the others are stopped then; 0: not yet */
+    int stop_kill;                            /* the rank that is killed at once then */
     uv_timer_t job_timer;
     int culprit, culprit_status;     /* rank, -1: none or a node */
     int culprit_node, culprit_place; /* -1: the node itself */
@@ -138,6 +139,8 @@ void pc__job_rank_ended(pc__launch *launch, int rank, int status, const char *ho
 void pc__job_node_lost(pc__launch *launch, int node, const char *why);
 void pc__job_tell_culprit(pc__launch *launch);
 void pc__job_stop(pc__launch *launch, int kill_rank);
+void pc__job_stop_soon(pc__launch *launch, int kill_rank); /* once ranks have written their last calls, where they do */
+void pc__job_ask_dump(pc__launch *launch);                 /* of all ranks, which go on */
 
 /* start.c: begin when all nodes are ready that are not left out. */
 void pc__job_start(pc__launch *launch);

@@ -85,7 +85,7 @@ void pc__job_start(pc__launch *launch)
     l->phase = PC__RUNNING;
     l->has_culprit = l->culprit_known = l->culprit_told = false;
     l->culprit_said[0] = l->culprit_end[0] = 0;
-    l->told_at = 0;
+    l->told_at = l->stop_due = 0;
     l->failed = -1;
     const int port = free_port();
     for (int node = 0; node < l->options.nodes; node++)
