@@ -74,7 +74,7 @@ void cli_help_command(FILE *out, const cli_command *command);
 extern const cli_command cli_train, cli_report, cli_eval, cli_predict, cli_show, cli_pictures, cli_pictures_check;
 extern const cli_command cli_gpt, cli_gpt_train, cli_gpt_sample, cli_gpt_eval;
 extern const cli_command cli_launch;
-extern const cli_command cli_trace, cli_trace_view, cli_trace_summary;
+extern const cli_command cli_trace, cli_trace_view, cli_trace_summary, cli_trace_calls;
 extern const cli_command cli_add, cli_saxpy, cli_matmul, cli_mandelbrot;
 extern const cli_command cli_devices, cli_topo, cli_doctor, cli_doctor_job, cli_bench, cli_bench_collective;
 extern const cli_command cli_cloud, cli_cloud_list, cli_cloud_pick, cli_cloud_cost, cli_cloud_update, cli_cloud_run;

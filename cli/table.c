@@ -10,7 +10,7 @@ const cli_command *const cli_commands[] = {
     /* many processes */
     &cli_launch,
     /* where time goes */
-    &cli_trace, &cli_trace_view, &cli_trace_summary,
+    &cli_trace, &cli_trace_view, &cli_trace_summary, &cli_trace_calls,
     /* small programs */
     &cli_add, &cli_saxpy, &cli_matmul, &cli_mandelbrot,
     /* the machine */

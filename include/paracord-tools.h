@@ -3,6 +3,7 @@
 #ifndef PARACORD_TOOLS_H
 #define PARACORD_TOOLS_H
 
+#include <paracord-tools/calls.h>
 #include <paracord-tools/cloud.h>
 #include <paracord-tools/doctor.h>
 #include <paracord-tools/draw.h>

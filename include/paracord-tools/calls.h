@@ -38,7 +38,7 @@ typedef struct pc_calls_rank {
 typedef struct pc_calls_finding {
     const char *group;
     int64_t number;
-    char words[640];
+    char words[800];
 } pc_calls_finding;
 
 /* One call of a group, as its ranks came to it. */

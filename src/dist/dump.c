@@ -66,17 +66,8 @@ static void add_entry(pc__text *out, const pc__journal_entry *e, bool first)
                  (long long)e->entered, (long long)e->finished, states[state_of(e)]);
 }
 
-static void add_calls(pc__text *out)
-{
-    pc__journal_entry *entries = pc__alloc(PC__JOURNAL_CALLS * sizeof *entries);
-    const int n = entries ? pc__journal_read(entries, PC__JOURNAL_CALLS) : 0;
-    out->failed |= !entries;
-    for (int i = 0; i < n; i++)
-        add_entry(out, &entries[i], i == 0);
-    pc__free(entries);
-}
-
-static void add_all(pc__text *out, const char *why)
+/* What has begun before `now` is all there is to it. */
+static void add_all(pc__text *out, const char *why, const pc__journal_entry *entries, int n)
 {
     char host[64] = "";
     struct timespec wall;
@@ -88,11 +79,12 @@ static void add_all(pc__text *out, const char *why)
                  pc_dist_size());
     pc__text_add(out, ",\"process\":%d,\"host\":", (int)getpid());
     pc__json_string(out, host);
-    pc__text_add(out, ",\n\"written\":%lld,\"now_ns\":%lld,\"offset_ns\":%lld,\"offset_error_ns\":%lld,\n\"why\":", (long long)wall.tv_sec,
-                 (long long)pc__now(), (long long)clock.offset, (long long)clock.error);
+    pc__text_add(out, ",\n\"written\":%lld,\"offset_ns\":%lld,\"offset_error_ns\":%lld,\"now_ns\":%lld,\n\"why\":", (long long)wall.tv_sec,
+                 (long long)clock.offset, (long long)clock.error, (long long)pc__now());
     pc__json_string(out, why);
     pc__text_add(out, ",\n\"calls\":[");
-    add_calls(out);
+    for (int i = 0; i < n; i++)
+        add_entry(out, &entries[i], i == 0);
     pc__text_add(out, "\n]}\n");
 }
 
@@ -132,6 +124,18 @@ static int write_file(const char *folder, const pc__text *text)
     return problem;
 }
 
+static int write_text(const char *folder, const char *why)
+{
+    pc__text text = {0};
+    pc__journal_entry *entries = pc__alloc(PC__JOURNAL_CALLS * sizeof *entries);
+    if (entries)
+        add_all(&text, why, entries, pc__journal_read(entries, PC__JOURNAL_CALLS));
+    const int problem = !entries || text.failed ? ENOMEM : write_file(folder, &text);
+    pc__free(entries);
+    pc__text_free(&text);
+    return problem;
+}
+
 void pc__dump_write(const char *why)
 {
     const char *folder = pc__dump_folder();
@@ -140,15 +144,10 @@ void pc__dump_write(const char *why)
     const pc_error before = pc__error_take();
     pthread_mutex_lock(&lock);
     const bool again = written && pc__now() - written < ONE_NS;
-    pc__text text = {0};
-    int problem = 0;
-    if (!again) {
-        add_all(&text, why);
-        problem = text.failed ? ENOMEM : write_file(folder, &text);
+    const int problem = again ? 0 : write_text(folder, why);
+    if (!again)
         written = pc__now();
-    }
     pthread_mutex_unlock(&lock);
-    pc__text_free(&text);
     char words[128];
     if (problem)
         pc__log(PC_LOG_WARNING, "the last calls of rank %d are not in %s: %s", pc_dist_rank(), folder,

@@ -191,7 +191,7 @@ static pc_status run(pc__comm *comm, pc_stream *stream, const pc_call *call)
     else if (op == PC__OP_receive)
         a.first = peer, a.second = comm->rank, a.number = s->received[peer]++;
     else
-        a.number = s->calls++;
+        a.number = ++s->calls;
     return pc__place_meet(comm->place, &a, comm->seconds, work);
 }
 

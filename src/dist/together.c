@@ -24,6 +24,6 @@ pc_status pc__place_together(pc__comm *comm, const pc_call *call)
                      .name = call ? call->op->name : "a graph with collectives"};
     if (call && (call->op->index == PC__OP_send || call->op->index == PC__OP_receive))
         return two(comm, call, &a);
-    a.number = comm->passed++;
+    a.number = ++comm->passed;
     return pc__place_pass(comm->place, &a, comm->seconds);
 }

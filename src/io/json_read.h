@@ -30,28 +30,28 @@ static inline pc__json pc__json_of(const void *bytes, size_t n)
 bool pc__json_ahead(pc__json *in, char mark);
 
 /* Pass over `{` or `[`. */
-void pc__json_open(pc__json *in, char mark);
+PC__SHARED void pc__json_open(pc__json *in, char mark);
 
 /* Is there one more entry? Passes over the comma in front of it, or over `close`. */
-bool pc__json_next(pc__json *in, char close);
+PC__SHARED bool pc__json_next(pc__json *in, char close);
 
 /* A string, in UTF-8; false, and bad, for anything else, and where memory ran out. One that holds a zero byte is bad. Replaces
  * what `text` had. A key is followed by a colon. */
-bool pc__json_string_in(pc__json *in, pc__text *text);
-bool pc__json_key(pc__json *in, pc__text *text);
+PC__SHARED bool pc__json_string_in(pc__json *in, pc__text *text);
+PC__SHARED bool pc__json_key(pc__json *in, pc__text *text);
 
 /* A whole number of at least 0; any number; true or false. */
-bool pc__json_whole(pc__json *in, int64_t *number);
-bool pc__json_number_in(pc__json *in, double *number);
+PC__SHARED bool pc__json_whole(pc__json *in, int64_t *number);
+PC__SHARED bool pc__json_number_in(pc__json *in, double *number);
 bool pc__json_truth(pc__json *in, bool *truth);
 
 /* Pass over a value of any kind. */
-void pc__json_skip(pc__json *in);
+PC__SHARED void pc__json_skip(pc__json *in);
 
 /* Append a code point in UTF-8. */
 void pc__utf8_put(pc__text *text, uint32_t point);
 
 /* Nothing is bad, and nothing but space is left. */
-bool pc__json_ended(pc__json *in);
+PC__SHARED bool pc__json_ended(pc__json *in);
 
 #endif

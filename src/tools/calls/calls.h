@@ -26,6 +26,7 @@ typedef struct pc__seen_call {
     int peer, rank, of, member; /* peer -1: none */
     int who;                    /* rank in the world, or among the threads of a process alone */
     pc__call_state state;
+    bool kept; /* of a file that counts */
     double queued, entered, finished;
 } pc__seen_call;
 
@@ -47,6 +48,9 @@ struct pc_calls {
 
 /* read.c: the text of a file into the lists. */
 pc_status pc__calls_read(pc_calls *calls, const char *path, const char *name, const void *bytes, size_t n);
+
+/* open.c: which of the files count; once all are read. */
+void pc__calls_choose(pc_calls *calls);
 
 /* Whether this is a call of two ranks. */
 bool pc__seen_is_pair(const pc__seen_call *call);
