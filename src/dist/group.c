@@ -4,6 +4,7 @@
 #include "device/backend.h"
 #include "dist/journal.h"
 #include "dist/store.h"
+#include "dist/ticks.h"
 #include "dist/watch.h"
 
 #include <stdlib.h>
@@ -170,6 +171,7 @@ static pc_status open_end(pc_group *g, pc__group_end *end, pc_device device)
     const pc__engine *engine = engine_for(g, device);
     if (!engine)
         return pc_error_last()->status;
+    pc__ticks_begin();
     pc_stream *stream = pc_stream(device, .priority = 1);
     if (!stream)
         return pc_error_last()->status;

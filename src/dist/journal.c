@@ -4,6 +4,7 @@
 
 #include "device/backend.h"
 #include "device/trace.h"
+#include "dist/ticks.h"
 #include "dist/timeline.h"
 #include "ops/table.h"
 
@@ -52,13 +53,24 @@ static bool take(uint64_t id, pc__journal_entry *entry)
     return is_there(id);
 }
 
+static void in_time(const pc__ticks_scale *scale, int64_t *moment)
+{
+    if (*moment)
+        *moment = pc__ticks_time(scale, *moment);
+}
+
 int pc__journal_read(pc__journal_entry *entries, int capacity)
 {
     int n = 0;
     const uint64_t end = atomic_load_explicit(&last, memory_order_acquire);
     const uint64_t most = (uint64_t)PC__MIN(capacity, PC__JOURNAL_CALLS);
+    const pc__ticks_scale scale = pc__ticks_look();
     for (uint64_t id = end > most ? end - most + 1 : 1; id <= end; id++)
-        n += take(id, &entries[n]);
+        if (take(id, &entries[n])) {
+            in_time(&scale, &entries[n].queued);
+            in_time(&scale, &entries[n].entered);
+            in_time(&scale, &entries[n++].finished);
+        }
     return n;
 }
 
@@ -115,7 +127,7 @@ uint64_t pc__journal_queue(const pc_stream *stream, int op, const pc_tensor *to,
     if (stream->backend->immediate)
         return 0;
     pc__journal_entry e = entry_of(attributes->comm, op, to, from, attributes);
-    e.queued = pc__now();
+    e.queued = pc__ticks();
     e.stream = stream->id;
     return put(&e);
 }
@@ -136,7 +148,7 @@ static bool waits(uint64_t entry)
 static uint64_t begins(pc__comm *comm, const pc_stream *stream, const pc_call *call)
 {
     const pc__collective *a = call->attributes;
-    const int64_t now = pc__now();
+    const int64_t now = pc__ticks();
     const uint64_t number = is_pair(call->op->index) ? comm->begun : ++comm->begun;
     if (waits(a->entry)) {
         set(a->entry, WORD(number), number);
@@ -165,6 +177,12 @@ static void is_queued(pc__comm *comm, uint64_t entry, const pc_stream *stream, c
         pc__timeline_queued(comm, call, comm->begun, stream->id, ticket);
 }
 
+static void draw(const pc__comm *comm, const pc_call *call, int64_t entered, int64_t finished)
+{
+    const pc__ticks_scale scale = pc__ticks_look();
+    pc__timeline_call(comm, call, comm->begun, pc__ticks_time(&scale, entered), pc__ticks_time(&scale, finished));
+}
+
 static void ends(pc__comm *comm, uint64_t entry, const pc_stream *stream, const pc_call *call, pc_status status)
 {
     if (!is_there(entry))
@@ -173,13 +191,12 @@ static void ends(pc__comm *comm, uint64_t entry, const pc_stream *stream, const 
         is_queued(comm, entry, stream, call);
         return;
     }
-    const int64_t now = pc__now();
+    const int64_t now = pc__ticks();
     set(entry, WORD(finished), (uint64_t)now);
     set(entry, WORD(state), status == PC_OK ? PC__CALL_DONE : PC__CALL_FAILED);
     if (pc__tracing())
-        pc__timeline_call(comm, call, comm->begun,
-                          (int64_t)atomic_load_explicit(&ring[entry % SLOTS].words[WORD(entered)], memory_order_relaxed),
-                          now);
+        draw(comm, call,
+             (int64_t)atomic_load_explicit(&ring[entry % SLOTS].words[WORD(entered)], memory_order_relaxed), now);
 }
 
 static void launches(pc__comm *comm, const pc_stream *stream)
@@ -192,7 +209,7 @@ static void launches(pc__comm *comm, const pc_stream *stream)
                            .member = comm->members[comm->rank],
                            .peer = -1,
                            .reduction = -1,
-                           .queued = pc__now(),
+                           .queued = pc__ticks(),
                            .stream = stream->id,
                            .ticket = atomic_load_explicit(&stream->taken, memory_order_relaxed),
                            .device = comm->device};
