@@ -1,8 +1,11 @@
-/* trace.c: paracord trace, which names its two sub-commands; trace view FILE, which makes a page or a picture of a
+/* trace.c: paracord trace, which names its sub-commands; trace view FILE, which makes a page or a picture of a
  * timeline */
+#include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <paracord-tools/timeline.h>
 
@@ -12,12 +15,12 @@
 /* Reached only where the words behind "trace" are no sub-command's name. */
 static int run_trace(const cli_call *call)
 {
-    cli_error(call->command, "ACTION %s: must be view or summary", call->line->values[0]);
+    cli_error(call->command, "ACTION %s: must be view, summary or calls", call->line->values[0]);
     return CLI_WRONG_USAGE;
 }
 
 static const cli_argument trace_arguments[] = {
-    {"ACTION", "What to do with the timeline: view or summary", 1, 1, .complete = CLI_NOTHING},
+    {"ACTION", "What to do with the timeline: view or summary; calls is for what ranks did last", 1, 1, .complete = CLI_NOTHING},
     {0},
 };
 
@@ -35,7 +38,7 @@ const cli_command cli_trace = {
         "Any program that uses Paracord writes a timeline when the environment variable PARACORD_TRACE names "
         "a file: what the host did, what each stream and engine did, and who waited for whom. It is in "
         "Chrome's trace format, which Perfetto opens too. See paracord help trace view and paracord help "
-        "trace summary.",
+        "trace summary; paracord help trace calls is about jobs of several ranks that hang.",
     .group = "Timelines",
     .arguments = trace_arguments,
     .examples = trace_examples,
@@ -46,34 +49,55 @@ typedef struct view_settings {
     const char *out, *range;
 } view_settings;
 
-/* The file's name with .html in the place of .json; the caller frees it. */
-static char *page_of(const char *file)
+/* The file's name with .html in the place of .json; of several, or of a folder, trace.html beside or in it. The caller frees
+ * it. */
+static char *page_of(const cli_line *line)
 {
+    struct stat about;
+    const char *file = line->values[0], *slash = strrchr(file, '/');
     if (!strcmp(file, CLI_STDIN))
         return strdup("timeline.html");
     size_t n = strlen(file);
-    char *path = malloc(n + sizeof ".html");
+    char *path = malloc(n + sizeof "/trace.html");
     if (!path)
         return NULL;
     memcpy(path, file, n + 1);
+    if (stat(file, &about) == 0 && S_ISDIR(about.st_mode)) {
+        memcpy(path + n, file[n - 1] == '/' ? "trace.html" : "/trace.html", file[n - 1] == '/' ? 11 : 12);
+        return path;
+    }
+    if (line->count > 1) {
+        memcpy(path + (slash ? slash + 1 - file : 0), "trace.html", sizeof "trace.html");
+        return path;
+    }
     if (n > 5 && !strcmp(file + n - 5, ".json"))
         n -= 5;
     memcpy(path + n, ".html", sizeof ".html");
     return path;
 }
 
-static bool is_picture(const char *page)
+static bool ends_in(const char *page, const char *end)
 {
-    size_t n = strlen(page);
-    return n > 4 && !strcmp(page + n - 4, ".svg");
+    const size_t n = strlen(page), m = strlen(end);
+    return n > m && !strcmp(page + n - m, end);
 }
 
-static int write_page(const cli_call *call, const char *file, const char *page)
+static bool is_one_of(const char *page, const cli_line *line)
+{
+    for (int i = 0; i < line->count; i++)
+        if (!strcmp(page, line->values[i]))
+            return true;
+    return false;
+}
+
+static int write_page(const cli_call *call, const char *page)
 {
     const view_settings *settings = call->settings;
-    pc_timeline *timeline = pc_timeline_open(file);
+    pc_timeline *timeline = pc_timeline_open_all(call->line->values, call->line->count);
     pc_status status = PC_ERR_FILE;
-    if (timeline && is_picture(page))
+    if (timeline && ends_in(page, ".json"))
+        status = pc_timeline_write(timeline, page);
+    else if (timeline && ends_in(page, ".svg"))
         status = pc_timeline_picture(timeline, page, settings->range);
     else if (timeline)
         status = pc_timeline_page(timeline, page);
@@ -89,24 +113,24 @@ static int write_page(const cli_call *call, const char *file, const char *page)
 static int run_view(const cli_call *call)
 {
     const view_settings *settings = call->settings;
-    const char *file = call->line->values[0];
-    char *page = settings->out ? strdup(settings->out) : page_of(file);
+    char *page = settings->out ? strdup(settings->out) : page_of(call->line);
     int status = CLI_FAILED;
     if (!page)
         cli_error(call->command, "out of memory");
-    else if (!strcmp(page, file))
+    else if (is_one_of(page, call->line))
         cli_error(call->command, "%s is the timeline itself: name another file with --out", page);
-    else if (settings->range && !is_picture(page))
+    else if (settings->range && !ends_in(page, ".svg"))
         cli_error(call->command, "--range is for pictures: add --out NAME.svg");
     else
-        status = write_page(call, file, page);
+        status = write_page(call, page);
     free(page);
     return status;
 }
 
 static const cli_option view_options[] = {
     {"out", 'o', CLI_PATH, offsetof(view_settings, out), NULL, "FILE",
-     .help = "The page to write; without it, the timeline's name with .html. NAME.svg: a picture"},
+     .help = "The page to write; without it, the timeline's name with .html. NAME.svg: a picture. NAME.json: one timeline of "
+             "several, for Perfetto"},
     {"range", 0, CLI_TEXT, offsetof(view_settings, range), NULL, "NAME",
      .help = "In the picture, only the time of the first range or op of this name; NAME#2: the second"},
     {0},
@@ -114,13 +138,15 @@ static const cli_option view_options[] = {
 
 static const cli_argument view_arguments[] = {
     {"FILE",
-     "A timeline that PARACORD_TRACE wrote, or another program's in Chrome's trace format; - for standard input", 1, 1,
-     .complete = CLI_FILES, .read = true},
+     "A timeline that PARACORD_TRACE wrote, or another program's in Chrome's trace format; - for standard input. Those of all "
+     "ranks of a job, or their folder: one timeline",
+     1, INT_MAX, .complete = CLI_FILES, .read = true},
     {0},
 };
 
 static const cli_example view_examples[] = {
     {"paracord trace view trace.json", "Write trace.html"},
+    {"paracord trace view times -o all.json", "Put the timelines of all ranks into one file for Perfetto"},
     {"paracord trace view trace.json -o epoch.svg --range epoch",
      "Draw what PC_TRACE_RANGE(\"epoch\") took, as an SVG"},
     {0},

@@ -130,6 +130,42 @@ static void print_host(const pc_timeline_summary *s)
     putchar(']');
 }
 
+static void print_ranks(const pc_timeline_summary *s)
+{
+    begin_list("ranks");
+    for (int i = 0; i < s->rank_count; i++) {
+        const pc_timeline_rank *r = &s->ranks[i];
+        begin_item(i);
+        printf("\"rank\": %d", r->rank);
+        whole("calls", r->calls);
+        number("in_calls_us", r->in_calls);
+        number("waited_us", r->waited);
+        whole("last", r->last);
+        number("others_waited_us", r->caused);
+        number("computing_beside", r->overlapped);
+        putchar('}');
+    }
+    putchar(']');
+    begin_list("collectives");
+    for (int i = 0; i < s->collective_count; i++) {
+        const pc_timeline_collective *c = &s->collectives[i];
+        begin_item(i);
+        text("name", c->name);
+        fputs(", ", stdout);
+        text("group", c->group);
+        whole("number", c->number);
+        whole("bytes", c->bytes);
+        number("at_us", c->at);
+        number("took_us", c->took);
+        number("spread_us", c->spread);
+        number("waited_us", c->waited);
+        whole("first", c->first);
+        whole("last", c->last);
+        putchar('}');
+    }
+    putchar(']');
+}
+
 static void print_notes(const pc_timeline_summary *s)
 {
     begin_list("notes");
@@ -168,5 +204,12 @@ void cli_trace_print_json(const pc_timeline_summary *s)
     print_ops(s);
     print_host(s);
     print_notes(s);
+    fputs(",\n", stdout);
+    text("rank_words", s->rank_words);
+    fputs(", ", stdout);
+    text("absent_ranks", s->absent);
+    whole("unmatched", s->unmatched);
+    number("clock_error_us", s->clock_error);
+    print_ranks(s);
     puts("}");
 }

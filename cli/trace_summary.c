@@ -1,4 +1,5 @@
 /* trace_summary.c: paracord trace summary FILE: where the time went, for people */
+#include <limits.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -202,6 +203,53 @@ static void print_queuing(const pc_timeline_summary *s, int most)
     }
 }
 
+static void print_ranks(const pc_timeline_summary *s)
+{
+    char text[32];
+    if (!s->rank_count)
+        return;
+    heading("Ranks: in calls, of it waiting, calls, came last, others waited, computing beside", 0);
+    for (int i = 0; i < s->rank_count; i++) {
+        const pc_timeline_rank *r = &s->ranks[i];
+        snprintf(text, sizeof text, "rank %d", r->rank);
+        cell(text, -12);
+        cell(duration(r->in_calls, text), 9);
+        cell(duration(r->waited, text), 9);
+        cell(cli_thousands(r->calls, text), 8);
+        cell(cli_thousands(r->last, text), 8);
+        cell(duration(r->caused, text), 9);
+        cell(percent(r->overlapped, text), 8);
+        putchar('\n');
+    }
+    if (s->absent[0])
+        printf("  no timeline of %s\n", s->absent);
+    if (s->unmatched)
+        printf("  %s calls without those of the other ranks\n", cli_thousands(s->unmatched, text));
+    if (s->clock_error > 0)
+        printf("  clocks of the hosts are known within %s\n", duration(s->clock_error, text));
+}
+
+static void print_collectives(const pc_timeline_summary *s, int most)
+{
+    char text[32], line[160];
+    const int n = shown(s->collective_count, most);
+    if (!n)
+        return;
+    heading("Calls by waiting: waited in sum, from first rank to last, took, call, last", s->collective_count - n);
+    for (int i = 0; i < n; i++) {
+        const pc_timeline_collective *c = &s->collectives[i];
+        cell(duration(c->waited, text), 8);
+        cell(duration(c->spread, text), 8);
+        cell(duration(c->took, text), 8);
+        snprintf(line, sizeof line, "%.40s %lld of %.50s, %s", c->name, (long long)c->number, c->group,
+                 volume(c->bytes, text));
+        cell(line, -40);
+        snprintf(text, sizeof text, "rank %d", c->last);
+        cell(text, 0);
+        putchar('\n');
+    }
+}
+
 static void print_notes(const pc_timeline_summary *s, int most)
 {
     char text[32];
@@ -228,13 +276,25 @@ void cli_trace_print(const pc_timeline_summary *s, int most)
     char wall[32], count[32];
     cli_set_style(stdout, CLI_BOLD);
     cli_wrap(stdout, s->verdict_words, 0, 0, cli_width(stdout));
+    if (s->rank_words[0]) {
+        putchar('\n');
+        cli_wrap(stdout, s->rank_words, 0, 0, cli_width(stdout));
+    }
     cli_set_style(stdout, CLI_PLAIN);
     printf("\n\n%s in all, %s events", duration(s->wall, wall), cli_thousands(s->events, count));
     if (s->skipped)
         printf("; %s more without sensible times left out", cli_thousands(s->skipped, count));
     if (s->dropped)
         printf("; %s more could not be written", cli_thousands(s->dropped, count));
-    puts(s->cut ? "; the file ends in the middle, so the program was ended" : "");
+    if (s->cut)
+        fputs("; the file", stdout);
+    if (s->cut && s->cut_file) {
+        putchar(' ');
+        cli_print_safe(stdout, s->cut_file);
+    }
+    puts(s->cut ? " ends in the middle, so the program was ended" : "");
+    print_ranks(s);
+    print_collectives(s, most);
     if (s->engine_count)
         print_engines(s);
     print_causes(&s->causes);
@@ -249,7 +309,7 @@ static int run(const cli_call *call)
 {
     const summary_settings *settings = call->settings;
     pc_timeline_summary summary;
-    pc_timeline *timeline = pc_timeline_open(call->line->values[0]);
+    pc_timeline *timeline = pc_timeline_open_all(call->line->values, call->line->count);
     if (!timeline || pc_timeline_summarise(timeline, &summary) != PC_OK) {
         pc_timeline_free(timeline);
         return cli_failed(call->command);
@@ -273,14 +333,17 @@ static const cli_option options[] = {
 
 static const cli_argument arguments[] = {
     {"FILE",
-     "A timeline that PARACORD_TRACE wrote, or another program's in Chrome's trace format; - for standard input", 1, 1,
-     .complete = CLI_FILES, .read = true},
+     "A timeline that PARACORD_TRACE wrote, or another program's in Chrome's trace format; - for standard input. Those of all "
+     "ranks of a job, or their folder: one timeline",
+     1, INT_MAX, .complete = CLI_FILES, .read = true},
     {0},
 };
 
 static const cli_example examples[] = {
     {"PARACORD_TRACE=trace.json paracord train faces --epochs 1", "Write down what a run does"},
     {"paracord trace summary trace.json", "Say where its time went"},
+    {"PARACORD_TRACE=times/ paracord launch -n 4 -- ./train", "Write down what each rank of a job does"},
+    {"paracord trace summary times", "Say which rank the others wait for"},
     {0},
 };
 
@@ -292,7 +355,9 @@ const cli_command cli_trace_summary = {
         "synchronising (the host waits and has queued nothing more), launching (queuing ops takes longer than they do) "
         "or "
         "the program's own code. Then: how busy each engine was, why compute stood idle, ops by time, where the host "
-        "stood still with the place in the program, what queuing cost, and remarks such as why a copy was staged.",
+        "stood still with the place in the program, what queuing cost, and remarks such as why a copy was staged. Of ranks that "
+        "work together also: how long each was in calls with others and waited there, which one came last how often and what "
+        "the others waited for it, and how much of it went on beside computing.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

@@ -97,6 +97,28 @@ typedef struct pc_timeline_note {
     int64_t count, bytes;
 } pc_timeline_note;
 
+/* A rank: a process of a job, or one of the threads of a process that are ranks. Its calls with others, sends and receives
+ * included, and what of their time is waiting: a rank waits in a call from when it came to it until the last rank came. On a
+ * device whose engine says no more than that (CUDA) a rank comes when its device does, not its host. */
+typedef struct pc_timeline_rank {
+    int rank;
+    int64_t calls;
+    double in_calls, waited; /* time in calls, all of it, and waiting of it */
+    int64_t last;            /* calls to which it came last */
+    double caused;           /* what others waited in these, in sum, because it came last and not with the one before it */
+    double overlapped;       /* share of its time in calls in which its device computed; NaN where no device did */
+} pc_timeline_rank;
+
+/* A call of all ranks of a group, the longest waiting first. */
+typedef struct pc_timeline_collective {
+    const char *name, *group;
+    int64_t number, bytes;
+    double at, took;      /* from when the first rank came to when the last one had done */
+    double spread;        /* from the first rank to the last one */
+    double waited;        /* of all ranks in sum */
+    int first, last;      /* ranks */
+} pc_timeline_collective;
+
 /* Why the compute engine of the verdict's device was idle: shares of `window`; they add up to 1 with `compute`. */
 typedef struct pc_timeline_causes {
     const char *device; /* NULL: no device worked */
@@ -110,6 +132,7 @@ typedef struct pc_timeline_summary {
     int64_t skipped; /* complete events whose times made no sense */
     int64_t dropped; /* events that the traced program says it could not write */
     bool cut;        /* the file ended in the middle */
+    const char *cut_file; /* which one, where there are several; NULL */
     pc_timeline_verdict verdict;
     char verdict_words[600]; /* a sentence with the figure behind it and what to do */
     pc_timeline_causes causes;
@@ -122,11 +145,24 @@ typedef struct pc_timeline_summary {
     pc_timeline_wait *waits;
     pc_timeline_queuing *queuings;
     pc_timeline_note *notes;
+    int rank_count, collective_count;
+    pc_timeline_rank *ranks; /* by rank; none in a timeline without collectives */
+    pc_timeline_collective *collectives;
+    int64_t unmatched;        /* calls whose others are in no file, or have another number */
+    char rank_words[400];     /* who the others wait for; "" without collectives */
+    char absent[96];          /* "rank 2": of the job, without a file; "" */
+    double clock_error;       /* within which the clocks of the ranks' hosts are known; 0 on one host */
 } pc_timeline_summary;
 
 /* Read a timeline; the caller releases it with pc_timeline_free. NULL: PC_ERR_FILE when the file cannot be read,
  * PC_ERR_FORMAT when it is no timeline, PC_ERR_UNSUPPORTED when Paracord was built without cJSON. Any thread. */
 PC_API PC_MUST_USE pc_timeline *pc_timeline_open(const char *path);
+
+/* The same of several files of one job (PARACORD_TRACE=FOLDER/ under a launcher: trace.rank0.json and so on), or of a folder,
+ * which stands for such files in it, of the last start where a job was started again. Rows of each rank are named after it,
+ * times are the job's: clocks are put on that of the store by what each rank has measured. PC_ERR_FORMAT also when one says
+ * no rank, two say the same or they are of two jobs; PC_ERR_NOT_FOUND when a folder holds none. */
+PC_API PC_MUST_USE pc_timeline *pc_timeline_open_all(const char *const *paths, int count);
 PC_API void pc_timeline_free(pc_timeline *timeline);
 
 /* Fill `summary`; release it with pc_timeline_summary_free before the timeline. Zeroed after a failure. */
@@ -144,6 +180,10 @@ PC_API PC_MUST_USE pc_status pc_timeline_page(const pc_timeline *timeline, const
  * second). What would share a pixel with something before it is left out. PC_ERR_NOT_FOUND when nothing has that name.
  */
 PC_API PC_MUST_USE pc_status pc_timeline_picture(const pc_timeline *timeline, const char *path, const char *range);
+
+/* Write it as one file in Chrome's trace event format, whole or not at all: for Perfetto, where several files became one
+ * timeline. */
+PC_API PC_MUST_USE pc_status pc_timeline_write(const pc_timeline *timeline, const char *path);
 
 PC_END
 #endif

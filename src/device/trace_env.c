@@ -23,25 +23,23 @@ static bool is_folder(const char *path)
     return path[strlen(path) - 1] == '/' || (stat(path, &about) == 0 && S_ISDIR(about.st_mode));
 }
 
-/* trace.json of rank 3 is trace.rank3.json. In a folder that is named it is FOLDER/trace.rank3.json, and a process that is no
- * rank of several has its number there. */
+/* trace.json of rank 3 is trace.rank3.json; any other name is a folder for ranks: FOLDER/trace.rank3.json. In a folder that is
+ * there, a process that is no rank of several has its number in the name. */
 static void path_for(const char *given, char *path, size_t n)
 {
     char who[PC__TRACE_RANK_NAME] = "";
-    const bool folder = is_folder(given);
-    size_t length = strlen(given);
+    const size_t length = strlen(given);
+    const bool json = length > 5 && strcmp(given + length - 5, ".json") == 0;
     if (pc__trace_rank_name)
         pc__trace_rank_name(who);
-    if (folder) {
+    if (is_folder(given) || (who[0] && !json)) {
         (void)mkdir(given, 0777);
         if (!who[0])
             snprintf(who, sizeof who, ".%d", (int)getpid());
         snprintf(path, n, "%s%strace%s.json", given, given[length - 1] == '/' ? "" : "/", who);
         return;
     }
-    const bool json = length > 5 && strcmp(given + length - 5, ".json") == 0;
-    length -= json ? 5 : 0;
-    snprintf(path, n, "%.*s%s%s", (int)length, given, who, json ? ".json" : "");
+    snprintf(path, n, "%.*s%s%s", (int)(length - (json ? 5 : 0)), given, who, json ? ".json" : "");
 }
 
 __attribute__((constructor)) static void begin(void)

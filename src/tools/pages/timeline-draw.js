@@ -27,7 +27,7 @@ function colour(e) {
   let h = 7, c;
   for (const letter of name) h = (h * 31 + letter.codePointAt(0)) >>> 0;
   if (cat === 'wait') c = theme.bad;
-  else if (cat === 'loader') c = theme.warn;
+  else if (cat === 'loader' || cat === 'waiting') c = theme.warn;
   else if (cat === 'step' || cat === 'range') c = theme.edge;
   else c = `hsl(${(Math.imul(h ^ h >>> 15, 0x9e3779b1) >>> 24) * 360 / 256} ${theme.sat} ${theme.lum})`;
   colours.set(key, c);

@@ -4,6 +4,8 @@ $('name').textContent = D.file;
 for (const f of D.facts) make('li', f, $('facts'));
 $('bound').textContent = D.bound;
 $('said').textContent = D.said;
+$('ranks').textContent = D.ranks;
+$('ranks').hidden = !D.ranks;
 const paint = {computing: 'var(--good)', copying: 'var(--cool)', 'waiting for the loader': 'var(--warn)',
   synchronising: 'var(--bad)', launching: '#8d6cc9', 'host code': 'var(--soft)'};
 $('why').hidden = !D.why.length;

@@ -15,13 +15,15 @@ static int compare(double a, double b)
     return (a > b) - (a < b);
 }
 
-/* The host first, then by the file's wish, then as they come; in a device, streams before engines, by number. */
+/* Calls of all ranks first, then rank by rank: the host first, then by the file's wish, then as they come; in a device, streams before engines, by number. */
 static int by_place(const void *a, const void *b, void *context)
 {
     const pc_timeline *t = context;
     const pc__timeline_row *x = &t->rows[*(const int *)a], *y = &t->rows[*(const int *)b];
     const pc__timeline_process *p = &t->processes[x->process], *q = &t->processes[y->process];
-    int order = p->device - q->device;
+    int order = (int)q->collectives - (int)p->collectives;
+    order = order ? order : t->files[p->file].rank - t->files[q->file].rank;
+    order = order ? order : p->device - q->device;
     order = order ? order : compare(p->sort, q->sort);
     order = order ? order : p->order - q->order;
     order = order ? order : compare(x->sort, y->sort);
@@ -78,6 +80,10 @@ static void rebase(pc_timeline *t)
         t->marks[i].at -= first;
     for (int i = 0; i < t->flow_count; i++)
         t->flows[i].at -= first;
+    for (int i = 0; i < t->call_count; i++) {
+        t->calls[i].start -= first;
+        t->calls[i].end -= first;
+    }
 }
 
 static void nest(pc_timeline *t, pc__timeline_row *row)
@@ -122,6 +128,12 @@ static void drop_empty_rows(pc_timeline *t, int *places)
     t->flow_count = flows;
 }
 
+/* Of a key "FILE OUTER NAME". */
+static const char *name_in(const char *key)
+{
+    return strchr(strchr(key, ' ') + 1, ' ') + 1;
+}
+
 /* What has no name is called by its number; devices of other programs by the label that tells them apart. */
 static pc_status name_all(pc_timeline *t)
 {
@@ -130,13 +142,14 @@ static pc_status name_all(pc_timeline *t)
         pc__timeline_process *process = &t->processes[i];
         if (process->device && process->label)
             process->name = process->label;
-        snprintf(text, sizeof text, "process %s", t->pids.items[i] + 2); /* keys are "0 PID" */
+        snprintf(text, sizeof text, "process %s", name_in(t->pids.items[i]));
         if (!process->name && (process->name = pc__words_add(&t->texts, text)) < 0)
             return PC_ERR_MEMORY;
+        PC__TRY(pc__timeline_name_process(t, process));
     }
     for (int r = 0; r < t->row_count; r++) {
         pc__timeline_row *row = &t->rows[r];
-        snprintf(text, sizeof text, "thread %s", strchr(t->tids.items[row->order], ' ') + 1);
+        snprintf(text, sizeof text, "thread %s", name_in(t->tids.items[row->order]));
         if (!row->name && (row->name = pc__words_add(&t->texts, text)) < 0)
             return PC_ERR_MEMORY;
     }

@@ -6,18 +6,24 @@
 #define STRETCH 100.0 /* us: ops that are closer are queued in one stretch */
 #define SLACK 0.01    /* us: rounding */
 
-bool *pc__timeline_drivers(const pc_timeline *t)
+static bool is_host(const pc_timeline *t, int row, int file)
+{
+    const pc__timeline_process *process = &t->processes[t->rows[row].process];
+    return t->rows[row].kind == PC__ROW_HOST && !process->collectives && (file < 0 || process->file == file);
+}
+
+bool *pc__timeline_drivers(const pc_timeline *t, int file)
 {
     bool *drivers = pc__calloc((size_t)t->row_count + 1, sizeof *drivers);
     static const pc__timeline_host_kind marks[] = {PC__HOST_STEP, PC__HOST_OP};
     bool any = false;
     for (int m = 0; drivers && m < 2 && !any; m++)
         for (int i = 0; i < t->event_count; i++)
-            if (t->rows[t->events[i].row].kind == PC__ROW_HOST &&
+            if (is_host(t, t->events[i].row, file) &&
                 pc__timeline_host_kind_of(t, &t->events[i]) == marks[m])
                 any = drivers[t->events[i].row] = true;
     for (int r = 0; drivers && !any && r < t->row_count; r++)
-        drivers[r] = t->rows[r].kind == PC__ROW_HOST;
+        drivers[r] = is_host(t, r, file);
     return drivers;
 }
 
@@ -45,10 +51,10 @@ static void add_host(const pc_timeline *t, const pc__timeline_row *row, pc__time
             pc__spans_add(spans, t->events[i].start, pc__timeline_end(&t->events[i]));
 }
 
-pc_status pc__host_times(const pc_timeline *t, pc__host_spans *host)
+pc_status pc__host_times(const pc_timeline *t, int file, pc__host_spans *host)
 {
     *host = (pc__host_spans){0};
-    bool *drivers = pc__timeline_drivers(t);
+    bool *drivers = pc__timeline_drivers(t, file);
     for (int r = 0; drivers && r < t->row_count; r++) {
         if (!drivers[r])
             continue;

@@ -4,12 +4,12 @@
 
 #include "timeline/timeline.h"
 
-/* When any driver was queuing ops, waiting for a device, waiting for the loader. */
+/* When any driver of a file (-1: of all) was queuing ops, waiting for a device, waiting for the loader. */
 typedef struct pc__host_spans {
     pc__spans queuing, waiting, loader;
 } pc__host_spans;
 
-pc_status pc__host_times(const pc_timeline *timeline, pc__host_spans *host);
+pc_status pc__host_times(const pc_timeline *timeline, int file, pc__host_spans *host);
 void pc__host_times_free(pc__host_spans *host);
 
 /* For a device that worked. */

@@ -10,6 +10,7 @@
 
 #define TIME_MAX 1e15 /* microseconds: 31 years; PyTorch once counted from 1970 */
 #define NUMBER_MAX 9.2e18
+#define RANKS_MAX 1048576
 
 static const cJSON *get(const cJSON *object, const char *key)
 {
@@ -34,26 +35,31 @@ static const char *string(const cJSON *object, const char *key)
     return text ? text : "";
 }
 
-/* A process, thread or flow is named by a number or a text. */
-static int key_of(pc__words *words, int outer, const cJSON *item)
+static int file_of(const pc_timeline *t)
+{
+    return t->file_count - 1; /* the one that is being read */
+}
+
+/* A process, thread or flow is named by a number or a text: "FILE OUTER NAME". */
+static int key_of(const pc_timeline *t, pc__words *words, int outer, const cJSON *item)
 {
     char text[160];
     if (cJSON_IsString(item))
-        snprintf(text, sizeof text, "%d %.120s", outer, item->valuestring);
+        snprintf(text, sizeof text, "%d %d %.120s", file_of(t), outer, item->valuestring);
     else
-        snprintf(text, sizeof text, "%d %.17g", outer, cJSON_IsNumber(item) ? item->valuedouble : 0);
+        snprintf(text, sizeof text, "%d %d %.17g", file_of(t), outer, cJSON_IsNumber(item) ? item->valuedouble : 0);
     return pc__words_add(words, text);
 }
 
 static pc_status process_of(pc_timeline *t, const cJSON *object, int *process)
 {
-    *process = key_of(&t->pids, 0, get(object, "pid"));
+    *process = key_of(t, &t->pids, 0, get(object, "pid"));
     if (*process < 0)
         return PC_ERR_MEMORY;
     if (*process < t->process_count)
         return PC_OK;
     PC__TRY(pc__grow((void **)&t->processes, &t->process_room, t->process_count, sizeof *t->processes));
-    t->processes[t->process_count++] = (pc__timeline_process){.order = *process};
+    t->processes[t->process_count++] = (pc__timeline_process){.order = *process, .file = file_of(t)};
     return PC_OK;
 }
 
@@ -61,7 +67,7 @@ static pc_status row_of(pc_timeline *t, const cJSON *object, int *row)
 {
     int process;
     PC__TRY(process_of(t, object, &process));
-    *row = key_of(&t->tids, process, get(object, "tid"));
+    *row = key_of(t, &t->tids, process, get(object, "tid"));
     if (*row < 0)
         return PC_ERR_MEMORY;
     if (*row < t->row_count)
@@ -120,11 +126,36 @@ static pc_status name_row(pc_timeline *t, const cJSON *object, const char *name)
     return PC_OK;
 }
 
+/* At most two looks at the clocks: the first and the last. */
+static pc_status add_rank(pc_timeline *t, const cJSON *args)
+{
+    pc__timeline_file *f = &t->files[file_of(t)];
+    const double rank = number(args, "rank"), size = number(args, "size"), start = number(args, "start");
+    const double at = number(args, "at_ns"), offset = number(args, "offset_ns"), error = number(args, "error_ns");
+    if (!(size >= 1 && size <= RANKS_MAX && rank >= 0 && rank < size && fabs(at) <= NUMBER_MAX && fabs(offset) <= NUMBER_MAX))
+        return PC_OK;
+    const int look = f->looks ? 1 : 0;
+    f->rank = (int)rank;
+    f->size = (int)size;
+    f->start = start >= 0 && start < 1e9 ? (int)start : 0;
+    f->at[look] = at;
+    f->offset[look] = offset;
+    f->error = PC__MAX(f->error, error >= 0 ? error : 0);
+    f->looks = look + 1;
+    return text_of(t, string(args, "job"), &f->job);
+}
+
 static pc_status add_metadata(pc_timeline *t, const cJSON *object)
 {
     int index;
     const char *what = string(object, "name");
     const cJSON *args = get(object, "args");
+    if (!strcmp(what, "paracord rank"))
+        return add_rank(t, args);
+    if (!strcmp(what, "paracord") && fabs(number(args, "clock_start_ns")) <= NUMBER_MAX) {
+        t->files[file_of(t)].origin = number(args, "clock_start_ns");
+        return PC_OK;
+    }
     if (!strcmp(what, "thread_name"))
         return name_row(t, object, string(args, "name"));
     if (!strcmp(what, "thread_sort_index")) {
@@ -150,6 +181,31 @@ static bool sensible(double at)
     return fabs(at) <= 4 * TIME_MAX; /* false for NaN */
 }
 
+/* A call of several ranks: done from `at` to `end`, or (NaN) in a stream's queue. */
+static pc_status add_call(pc_timeline *t, const cJSON *object, int row, double at, double end)
+{
+    const cJSON *args = get(object, "args");
+    const double member = number(args, "member"), rank = number(args, "rank"), of = number(args, "of");
+    pc__timeline_call c = {.file = file_of(t), .row = row, .start = at, .end = end, .waited = NAN, .last = -1};
+    if (!(of >= 1 && of <= RANKS_MAX && rank >= 0 && rank < of && member >= 0 && member < RANKS_MAX))
+        return PC_OK;
+    PC__TRY(text_of(t, string(object, "name"), &c.name));
+    PC__TRY(text_of(t, string(args, "group"), &c.group));
+    PC__TRY(text_of(t, string(args, "device"), &c.device));
+    c.member = (int)member;
+    c.rank = (int)rank;
+    c.of = (int)of;
+    c.number = whole(args, "number");
+    c.bytes = whole(args, "bytes");
+    c.pair = number(args, "pair") == 1;
+    c.stream = (int)PC__MIN(whole(args, "stream"), INT32_MAX);
+    c.ticket = isnan(end) ? whole(args, "ticket") : -1;
+    t->processes[t->rows[row].process].collectives = true;
+    PC__TRY(pc__grow((void **)&t->calls, &t->call_room, t->call_count, sizeof c));
+    t->calls[t->call_count++] = c;
+    return PC_OK;
+}
+
 static pc_status add_event(pc_timeline *t, const cJSON *object, double at)
 {
     const cJSON *args = get(object, "args");
@@ -169,6 +225,8 @@ static pc_status add_event(pc_timeline *t, const cJSON *object, double at)
     event.queued = number(args, "queued_us");
     if (!(event.queued >= 0 && event.queued <= TIME_MAX))
         event.queued = NAN;
+    if (!strcmp(string(object, "cat"), "collective"))
+        PC__TRY(add_call(t, object, event.row, at, at + event.duration));
     PC__TRY(pc__grow((void **)&t->events, &t->event_room, t->event_count, sizeof event));
     t->events[t->event_count++] = event;
     return PC_OK;
@@ -182,6 +240,8 @@ static pc_status add_mark(pc_timeline *t, const cJSON *object, double at)
         return PC_OK;
     }
     PC__TRY(row_of(t, object, &mark.row));
+    if (!strcmp(string(object, "cat"), "collective"))
+        return add_call(t, object, mark.row, NAN, NAN);
     PC__TRY(text_of(t, string(object, "name"), &mark.name));
     PC__TRY(pc__grow((void **)&t->marks, &t->mark_room, t->mark_count, sizeof mark));
     t->marks[t->mark_count++] = mark;
@@ -194,7 +254,7 @@ static pc_status add_flow(pc_timeline *t, const cJSON *object, double at, bool b
     pc__timeline_flow flow = {.at = at, .begins = begins};
     PC__TRY(row_of(t, object, &flow.row));
     PC__TRY(text_of(t, string(object, "cat"), &category));
-    flow.key = key_of(&t->flow_keys, category, get(object, "id"));
+    flow.key = key_of(t, &t->flow_keys, category, get(object, "id"));
     if (flow.key < 0)
         return PC_ERR_MEMORY;
     PC__TRY(pc__grow((void **)&t->flows, &t->flow_room, t->flow_count, sizeof flow));

@@ -1,4 +1,5 @@
 /* open.c: opening and releasing timelines; what their events are. */
+#include "timeline/paths.h"
 #include "timeline/timeline.h"
 
 #include <strings.h>
@@ -19,6 +20,9 @@ void pc_timeline_free(pc_timeline *timeline)
     pc__free(timeline->marks);
     pc__free(timeline->flows);
     pc__free(timeline->arrows);
+    pc__free(timeline->files);
+    pc__free(timeline->calls);
+    pc__free(timeline->order);
     pc__free(timeline);
 }
 
@@ -35,15 +39,59 @@ static pc_status begin(pc_timeline *timeline, const char *path)
     return timeline->file < 0 ? PC_ERR_MEMORY : PC_OK;
 }
 
-static pc_status open_into(pc_timeline *timeline, const char *path)
+/* One file more; `aligned`: by the job's clock. */
+static pc_status read_file(pc_timeline *t, const char *path, bool aligned)
 {
     size_t n;
     uint8_t *bytes;
-    PC__TRY(begin(timeline, path));
+    const char *slash = strrchr(path, '/');
+    const int event = t->event_count, mark = t->mark_count, flow = t->flow_count, call = t->call_count;
+    PC__TRY(pc__grow((void **)&t->files, &t->file_room, t->file_count, sizeof *t->files));
+    t->files[t->file_count++] = (pc__timeline_file){.rank = -1, .name = pc__words_add(&t->texts, slash ? slash + 1 : path)};
+    if (t->files[t->file_count - 1].name < 0)
+        return PC_ERR_MEMORY;
     PC__TRY(pc__file_read(path, &bytes, &n));
-    pc_status status = pc__timeline_read(timeline, path, (char *)bytes, n);
+    bool any = t->cut;
+    t->cut = false;
+    const pc_status status = pc__timeline_read(t, path, (char *)bytes, n);
     pc__free(bytes);
-    PC__TRY(status);
+    t->files[t->file_count - 1].cut = t->cut;
+    any = any || t->cut;
+    t->cut = any;
+    if (status == PC_OK && aligned)
+        pc__timeline_align(t, event, mark, flow, call);
+    return status;
+}
+
+static pc_status check_rank(const pc_timeline *t, const char *path)
+{
+    const pc__timeline_file *f = &t->files[t->file_count - 1];
+    if (f->rank < 0)
+        return pc__fail(PC_ERR_FORMAT,
+                        "%s does not say which rank wrote it, so it is part of no job: open it alone (pc_dist_init tells a "
+                        "timeline its rank)",
+                        path);
+    for (const pc__timeline_file *g = t->files; g < f; g++) {
+        if (g->job != f->job || g->size != f->size || g->start != f->start)
+            return pc__fail(PC_ERR_FORMAT,
+                            "%s and %s are of two jobs, or of two starts of one: give each a folder of its own",
+                            pc__timeline_text(t, g->name), path);
+        if (g->rank == f->rank)
+            return pc__fail(PC_ERR_FORMAT, "%s and %s are both of rank %d: name each file once",
+                            pc__timeline_text(t, g->name), path, f->rank);
+    }
+    return PC_OK;
+}
+
+static pc_status open_into(pc_timeline *timeline, const char *const *paths, int count)
+{
+    PC__TRY(begin(timeline, count == 1 ? paths[0] : "all ranks"));
+    for (int i = 0; i < count; i++) {
+        PC__TRY(read_file(timeline, paths[i], count > 1));
+        if (count > 1)
+            PC__TRY(check_rank(timeline, paths[i]));
+    }
+    PC__TRY(pc__timeline_calls(timeline));
     PC__TRY(pc__timeline_arrange(timeline));
     return pc__timeline_arrows(timeline);
 }
@@ -51,11 +99,25 @@ static pc_status open_into(pc_timeline *timeline, const char *path)
 pc_timeline *pc_timeline_open(const char *path)
 {
     PC__NEED_OR(NULL, path);
-    pc_timeline *timeline = pc__calloc(1, sizeof *timeline);
-    if (timeline && open_into(timeline, path) != PC_OK) {
+    return pc_timeline_open_all(&path, 1);
+}
+
+pc_timeline *pc_timeline_open_all(const char *const *paths, int count)
+{
+    PC__NEED_OR(NULL, paths);
+    pc__path_list list = {0};
+    pc_timeline *timeline = NULL;
+    if (count < 1)
+        return pc__null(PC_ERR_ARGUMENT, "pc_timeline_open_all: count is %d; name a file or a folder", count);
+    pc_status status = PC_OK;
+    for (int i = 0; i < count && status == PC_OK; i++)
+        status = pc__timeline_paths(&list, paths[i]);
+    if (status == PC_OK && (timeline = pc__calloc(1, sizeof *timeline)) &&
+        open_into(timeline, (const char *const *)list.items, list.count) != PC_OK) {
         pc_timeline_free(timeline);
-        return NULL;
+        timeline = NULL;
     }
+    pc__timeline_paths_free(&list);
     return timeline;
 }
 

@@ -159,6 +159,10 @@ static void facts(pc__text *out, const pc_timeline *t, const pc_timeline_summary
             pc__text_add(out, ",");
             pc__timeline_page_string(out, fact);
         }
+    if (s->absent[0])
+        pc__text_add(out, ",\"no timeline of %s\"", s->absent);
+    if (s->unmatched)
+        pc__text_add(out, ",\"%lld calls without those of the other ranks\"", (long long)s->unmatched);
     if (s->cut)
         pc__text_add(out, ",\"the file ends in the middle: the program was ended\"");
     if (s->skipped)
@@ -177,6 +181,8 @@ static void data(pc__text *out, const pc_timeline *t, const pc_timeline_summary 
     pc__timeline_page_string(out, words ? pc_timeline_verdict_name(s->verdict) : "");
     pc__text_add(out, ",\"said\":");
     pc__timeline_page_string(out, words ? words + 2 : s->verdict_words);
+    pc__text_add(out, ",\n\"ranks\":");
+    pc__timeline_page_string(out, s->rank_words);
     pc__text_add(out, ",\n");
     causes(out, &s->causes);
     busy(out, s);

@@ -11,6 +11,8 @@ void pc_timeline_summary_free(pc_timeline_summary *summary)
     pc__free(summary->waits);
     pc__free(summary->queuings);
     pc__free(summary->notes);
+    pc__free(summary->ranks);
+    pc__free(summary->collectives);
     *summary = (pc_timeline_summary){0};
 }
 
@@ -21,6 +23,7 @@ static pc_status fill(const pc_timeline *timeline, pc_timeline_summary *summary)
     PC__TRY(pc__timeline_sum_ops(timeline, summary));
     PC__TRY(pc__timeline_sum_notes(timeline, summary));
     PC__TRY(pc__timeline_sum_host(timeline, summary));
+    PC__TRY(pc__timeline_sum_ranks(timeline, summary));
     return pc__timeline_sum_verdict(timeline, summary);
 }
 

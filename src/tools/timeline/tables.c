@@ -53,7 +53,7 @@ static void begin(pc__text *out, const char *joint, const char *title, int words
 
 static void ops(pc__text *out, const pc_timeline_summary *s)
 {
-    begin(out, "", "Work by total time", 0, HEADS("op", "total", "share", "count", "mean", "GB/s"));
+    begin(out, ",", "Work by total time", 0, HEADS("op", "total", "share", "count", "mean", "GB/s"));
     for (int i = 0; i < PC__MIN(s->op_count, ROWS_MAX); i++) {
         const pc_timeline_op *op = &s->ops[i];
         cell(out, i ? ",[" : "[", "%s", op->name);
@@ -99,6 +99,45 @@ static void queuings(pc__text *out, const pc_timeline_summary *s)
     pc__text_add(out, "]}");
 }
 
+static void ranks(pc__text *out, const pc_timeline_summary *s)
+{
+    begin(out, "", "Ranks", 1,
+          HEADS("rank", "in calls", "of it waiting", "calls", "came last", "others waited for it", "computing beside"));
+    for (int i = 0; i < s->rank_count; i++) {
+        const pc_timeline_rank *r = &s->ranks[i];
+        cell(out, i ? ",[" : "[", "rank %d", r->rank);
+        time_cell(out, r->in_calls);
+        time_cell(out, r->waited);
+        cell(out, ",", "%lld", (long long)r->calls);
+        cell(out, ",", "%lld", (long long)r->last);
+        time_cell(out, r->caused);
+        if (isnan(r->overlapped))
+            cell(out, ",", "%s", "");
+        else
+            cell(out, ",", "%.1f %%", 100 * r->overlapped);
+        pc__text_add(out, "]");
+    }
+    pc__text_add(out, "]}");
+}
+
+static void collectives(pc__text *out, const pc_timeline_summary *s)
+{
+    begin(out, ",", "Calls of ranks by waiting", 1,
+          HEADS("call", "waited in sum", "first to last rank", "took", "bytes", "first", "last"));
+    for (int i = 0; i < PC__MIN(s->collective_count, ROWS_MAX); i++) {
+        const pc_timeline_collective *c = &s->collectives[i];
+        cell(out, i ? ",[" : "[", "%.60s %lld of %.60s", c->name, (long long)c->number, c->group);
+        time_cell(out, c->waited);
+        time_cell(out, c->spread);
+        time_cell(out, c->took);
+        cell(out, ",", "%lld", (long long)c->bytes);
+        cell(out, ",", "rank %d", c->first);
+        cell(out, ",", "rank %d", c->last);
+        pc__text_add(out, "]");
+    }
+    pc__text_add(out, "]}");
+}
+
 static void notes(pc__text *out, const pc_timeline_summary *s)
 {
     begin(out, ",", "Remarks", 3, HEADS("remark", "op", "first at", "count"));
@@ -116,6 +155,8 @@ static void notes(pc__text *out, const pc_timeline_summary *s)
 void pc__timeline_page_tables(pc__text *out, const pc_timeline_summary *summary)
 {
     pc__text_add(out, "\"tables\":[");
+    ranks(out, summary);
+    collectives(out, summary);
     ops(out, summary);
     waits(out, summary);
     queuings(out, summary);

@@ -41,6 +41,7 @@ typedef enum pc__timeline_engine {
 /* Names, sites and so on are numbers of texts. Times are microseconds, starts counted from the timeline's first. */
 typedef struct pc__timeline_event {
     double start, duration;
+    bool collective; /* a device's work that is a call of several ranks */
     double queued;         /* waited in its queue; NaN: unknown */
     int64_t bytes, ticket; /* -1: unknown */
     int row, depth;        /* depth: how many events of the row enclose it */
@@ -50,10 +51,38 @@ typedef struct pc__timeline_event {
 
 typedef struct pc__timeline_process {
     int name, label, order;
+    int file;
     double sort;
     bool device;
-    bool engines; /* has engine rows */
+    bool engines;     /* has engine rows */
+    bool collectives; /* has a row for each rank */
 } pc__timeline_process;
+
+/* A file that the timeline is made of. Clocks are nanoseconds: the file's begins at `origin`; the job's shows offset[i] more at
+ * at[i]. */
+typedef struct pc__timeline_file {
+    int name; /* a text, as the next */
+    int job;
+    int rank, size, start; /* rank -1: it does not say */
+    int looks;
+    bool cut;
+    double origin, at[2], offset[2], error;
+} pc__timeline_file;
+
+/* A call of several ranks, of one of them. */
+typedef struct pc__timeline_call {
+    int file, row, name, group, device; /* the last three are texts */
+    int member, rank, of;
+    int who;              /* rank in the job, or among the threads of a process alone */
+    int64_t number, bytes;
+    int stream;
+    int64_t ticket;       /* -1: `start` and `end` are known */
+    double start, end;    /* NaN: unknown */
+    double waited;        /* for the rank that came last; NaN: unknown */
+    int last;             /* who that was; -1 */
+    int one;              /* the same number for calls that are one */
+    bool pair;
+} pc__timeline_call;
 
 typedef struct pc__timeline_row {
     int process, name, order;
@@ -89,6 +118,10 @@ struct pc_timeline {
     pc__timeline_mark *marks;
     pc__timeline_flow *flows;
     pc__timeline_arrow *arrows;
+    pc__timeline_file *files;
+    pc__timeline_call *calls;
+    int *order; /* of the calls: those that are one behind each other */
+    int file_count, file_room, call_count, call_room;
     int process_count, process_room, row_count, row_room, event_count, event_room, mark_count, mark_room;
     int flow_count, flow_room, arrow_count, arrow_room;
     double base, wall;        /* the first event's time in the file; the last one's end from there */
@@ -96,6 +129,7 @@ struct pc_timeline {
     bool cut;
     int file;                           /* the file's own name, without folders */
     int engine_names[PC__ENGINE_COUNT]; /* texts */
+    int collective, waiting;            /* texts: categories of what is drawn of calls */
 };
 
 static inline const char *pc__timeline_text(const pc_timeline *timeline, int text)
@@ -110,6 +144,13 @@ static inline double pc__timeline_end(const pc__timeline_event *event)
 
 /* The text of a file into rows, events and so on as they stand there. */
 pc_status pc__timeline_read(pc_timeline *timeline, const char *path, char *text, size_t n);
+
+/* Times of the file that was read last, as the job's clock has them, from these on. */
+void pc__timeline_align(pc_timeline *timeline, int event, int mark, int flow, int call);
+
+/* Calls of ranks: whose each is, when those in queues were done, how long each rank waited, which is drawn, too. Before
+ * pc__timeline_arrange. */
+pc_status pc__timeline_calls(pc_timeline *timeline);
 
 /* Put them in order: rows by device, events by row and start, depths, arrows between events. */
 pc_status pc__timeline_arrange(pc_timeline *timeline);
@@ -152,13 +193,18 @@ pc_status pc__timeline_sum_devices(const pc_timeline *timeline, pc_timeline_summ
 pc_status pc__timeline_sum_ops(const pc_timeline *timeline, pc_timeline_summary *summary);
 pc_status pc__timeline_sum_notes(const pc_timeline *timeline, pc_timeline_summary *summary);
 pc_status pc__timeline_sum_host(const pc_timeline *timeline, pc_timeline_summary *summary);
+pc_status pc__timeline_sum_ranks(const pc_timeline *timeline, pc_timeline_summary *summary);
 pc_status pc__timeline_sum_verdict(const pc_timeline *timeline, pc_timeline_summary *summary);
 
 /* Busy spans of a device's engines of a kind (computing, or copying), united. */
 void pc__timeline_busy(const pc_timeline *timeline, int process, bool copies, pc__spans *spans);
 
-/* Which rows are drivers' (see the public header): a bool per row, from pc__alloc; NULL when memory fails. */
-bool *pc__timeline_drivers(const pc_timeline *timeline) PC_MUST_USE;
+/* Which rows of a file (-1: of all) are drivers' (see the public header): a bool per row, from pc__alloc; NULL when memory
+ * fails. */
+bool *pc__timeline_drivers(const pc_timeline *timeline, int file) PC_MUST_USE;
+
+/* "rank 3 sim:0": the file's rank where there are several. */
+pc_status pc__timeline_name_process(pc_timeline *timeline, pc__timeline_process *process);
 
 /* "4.2 us", "310 ms" in `text`, and `text`. */
 char *pc__timeline_time(double us, char text[32]);

@@ -125,9 +125,9 @@ static void say_no_work(pc_timeline_summary *s, pc__text *out)
                      pc__timeline_time(s->queuing, time));
 }
 
-static pc_status decide(const pc_timeline *t, pc_timeline_summary *s, const pc__host_spans *host, pc__text *out)
+static pc_status decide(const pc_timeline *t, pc_timeline_summary *s, int process, const pc__host_spans *host,
+                        pc__text *out)
 {
-    int process = subject(t, s);
     s->loader = pc__spans_total(&host->loader);
     for (int i = 0; i < s->queuing_count; i++)
         s->queuing += s->queuings[i].total;
@@ -145,8 +145,9 @@ pc_status pc__timeline_sum_verdict(const pc_timeline *t, pc_timeline_summary *s)
 {
     pc__host_spans host;
     pc__text words = {0};
-    PC__TRY(pc__host_times(t, &host));
-    pc_status status = decide(t, s, &host, &words);
+    const int process = subject(t, s);
+    PC__TRY(pc__host_times(t, process < 0 ? -1 : t->processes[process].file, &host));
+    pc_status status = decide(t, s, process, &host, &words);
     if (status == PC_OK && words.failed)
         status = PC_ERR_MEMORY;
     if (status == PC_OK)
