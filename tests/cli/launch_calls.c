@@ -1,5 +1,5 @@
-/* launch_calls.c: ranks under paracord launch that part, die or are asked: what they leave of their calls, and what
- * `paracord trace calls` says of it. */
+/* launch_calls.c: ranks under paracord launch that part, die, are asked or late: what they leave of their calls and times, and
+ * what `paracord trace` says of it. */
 #include "launch.h"
 
 #include <paracord.h>
@@ -143,6 +143,25 @@ static void damaged_files_are_named(void **state)
     assert_status("rm -r bad", 0);
 }
 
+static void a_rank_that_is_late(void **state)
+{
+    (void)state;
+    if (!has_mpi)
+        skip();
+    assert_status("rm -rf dump; PARACORD_TRACE=dump/ timeout 60 $P launch -n 4 -- $R slow 2>&1 && ls dump | tr '\\n' ' '", 0);
+    assert_has("trace.rank0.json trace.rank1.json trace.rank2.json trace.rank3.json ");
+    assert_status("COLUMNS=400 $P trace summary dump && $P trace summary dump --json && $P trace view dump && test -s dump/trace.html",
+                  0);
+    assert_has("rank 2 is the straggler: it came last to ");
+    assert_has("\"rank_words\": \"rank 2 is the straggler");
+    assert_lacks("calls without those of the other ranks");
+    assert_status("rm dump/trace.rank1.json; COLUMNS=400 $P trace summary dump", 0);
+    assert_has("no timeline of rank 1");
+    assert_has("45 calls without those of the other ranks");
+    assert_status("rm dump/*.json; $P trace summary dump 2>&1", 1);
+    assert_has("holds no timelines of ranks");
+}
+
 static int prepare(void **state)
 {
     static char folder[] = "/tmp/paracord-calls-XXXXXX";
@@ -166,7 +185,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rank_that_does_not_come),   cmocka_unit_test(a_rank_that_calls_something_else),
         cmocka_unit_test(a_rank_that_dies),            cmocka_unit_test(a_job_that_is_asked_goes_on),
-        cmocka_unit_test(damaged_files_are_named),
+        cmocka_unit_test(damaged_files_are_named),     cmocka_unit_test(a_rank_that_is_late),
     };
     return cmocka_run_group_tests(tests, prepare, tidy);
 }

@@ -102,7 +102,7 @@ static void queuings(pc__text *out, const pc_timeline_summary *s)
 static void ranks(pc__text *out, const pc_timeline_summary *s)
 {
     begin(out, "", "Ranks", 1,
-          HEADS("rank", "in calls", "of it waiting", "calls", "came last", "others waited for it", "computing beside"));
+          HEADS("rank", "in calls", "waiting", "calls", "last", "others waited", "beside computing"));
     for (int i = 0; i < s->rank_count; i++) {
         const pc_timeline_rank *r = &s->ranks[i];
         cell(out, i ? ",[" : "[", "rank %d", r->rank);
