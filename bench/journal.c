@@ -54,7 +54,8 @@ int main(int argc, char **argv)
     }
     qsort(ends, ROUNDS, sizeof *ends, by_size);
     qsort(clock, ROUNDS, sizeof *clock, by_size);
-    printf("a call that is done at once  %6.1f ns, of which two looks at the clock  %6.1f ns (medians of %d rounds of %d calls; least %.1f and %.1f)\n",
+    printf("a call that is done at once  %6.1f ns, of which two looks at the clock  %6.1f ns (medians of %d rounds of "
+           "%d calls; least %.1f and %.1f)\n",
            ends[ROUNDS / 2], 2 * clock[ROUNDS / 2], ROUNDS, calls, ends[0], 2 * clock[0]);
     pc_tensor_free(t);
     return 0;

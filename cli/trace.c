@@ -20,7 +20,8 @@ static int run_trace(const cli_call *call)
 }
 
 static const cli_argument trace_arguments[] = {
-    {"ACTION", "What to do with the timeline: view or summary; calls is for what ranks did last", 1, 1, .complete = CLI_NOTHING},
+    {"ACTION", "What to do with the timeline: view or summary; calls is for what ranks did last", 1, 1,
+     .complete = CLI_NOTHING},
     {0},
 };
 
@@ -129,7 +130,8 @@ static int run_view(const cli_call *call)
 
 static const cli_option view_options[] = {
     {"out", 'o', CLI_PATH, offsetof(view_settings, out), NULL, "FILE",
-     .help = "The page to write; without it, the timeline's name with .html. NAME.svg: a picture. NAME.json: one timeline of "
+     .help = "The page to write; without it, the timeline's name with .html. NAME.svg: a picture. NAME.json: one "
+             "timeline of "
              "several, for Perfetto"},
     {"range", 0, CLI_TEXT, offsetof(view_settings, range), NULL, "NAME",
      .help = "In the picture, only the time of the first range or op of this name; NAME#2: the second"},
@@ -138,7 +140,8 @@ static const cli_option view_options[] = {
 
 static const cli_argument view_arguments[] = {
     {"FILE",
-     "A timeline that PARACORD_TRACE wrote, or another program's in Chrome's trace format; - for standard input. Those of all "
+     "A timeline that PARACORD_TRACE wrote, or another program's in Chrome's trace format; - for standard input. Those "
+     "of all "
      "ranks of a job, or their folder: one timeline",
      1, INT_MAX, .complete = CLI_FILES, .read = true},
     {0},

@@ -152,8 +152,8 @@ static void print_rows(const pc_calls_summary *s)
         const pc_calls_row *row = &s->rows[i];
         int at = snprintf(line, sizeof line, "%s: %s", row->call, row->finished ? "done" : "not done");
         if (row->first >= 0 && row->first != row->last)
-            at += snprintf(line + at, sizeof line - (size_t)at, "; rank %d came first, rank %d last, %s later", row->first,
-                           row->last, duration(row->later, time));
+            at += snprintf(line + at, sizeof line - (size_t)at, "; rank %d came first, rank %d last, %s later",
+                           row->first, row->last, duration(row->later, time));
         if (row->absent[0])
             (void)snprintf(line + at, sizeof line - (size_t)at, "; not in it: %s", row->absent);
         printf("  %9lld  ", (long long)row->number);
@@ -240,7 +240,8 @@ static int run(const cli_call *call)
 }
 
 static const cli_option options[] = {
-    {"json", 0, CLI_FLAG, offsetof(calls_settings, json), NULL, NULL, .help = "Print JSON, for programs: times in seconds"},
+    {"json", 0, CLI_FLAG, offsetof(calls_settings, json), NULL, NULL,
+     .help = "Print JSON, for programs: times in seconds"},
     {0},
 };
 
@@ -250,7 +251,8 @@ static const cli_argument arguments[] = {
 };
 
 static const cli_example examples[] = {
-    {"PARACORD_DIST_DUMP=dump paracord launch -n 4 -- ./train", "Have ranks write their last calls when one hangs or dies"},
+    {"PARACORD_DIST_DUMP=dump paracord launch -n 4 -- ./train",
+     "Have ranks write their last calls when one hangs or dies"},
     {"paracord trace calls dump", "Say which rank did not come, or called something else"},
     {0},
 };
@@ -258,11 +260,13 @@ static const cli_example examples[] = {
 const cli_command cli_trace_calls = {
     .name = "trace calls",
     .summary = "Say where the ranks of a job part that hangs",
-    .description =
-        "Each rank keeps its last 1,000 collective calls. Where PARACORD_DIST_DUMP names a folder, all ranks that live write "
-        "them there when a wait of one ends by its deadline, when a rank is lost, and when paracord launch gets SIGUSR1. This "
-        "compares them: the first call that a rank never came to, or called with another op, dtype, count or root; what it "
-        "does instead; the calls that each rank entered and finished last; and the calls around that.",
+    .description = "Each rank keeps its last 1,000 collective calls. Where PARACORD_DIST_DUMP names a folder, all "
+                   "ranks that live write "
+                   "them there when a wait of one ends by its deadline, when a rank is lost, and when paracord launch "
+                   "gets SIGUSR1. This "
+                   "compares them: the first call that a rank never came to, or called with another op, dtype, count "
+                   "or root; what it "
+                   "does instead; the calls that each rank entered and finished last; and the calls around that.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

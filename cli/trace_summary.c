@@ -333,7 +333,8 @@ static const cli_option options[] = {
 
 static const cli_argument arguments[] = {
     {"FILE",
-     "A timeline that PARACORD_TRACE wrote, or another program's in Chrome's trace format; - for standard input. Those of all "
+     "A timeline that PARACORD_TRACE wrote, or another program's in Chrome's trace format; - for standard input. Those "
+     "of all "
      "ranks of a job, or their folder: one timeline",
      1, INT_MAX, .complete = CLI_FILES, .read = true},
     {0},
@@ -355,8 +356,10 @@ const cli_command cli_trace_summary = {
         "synchronising (the host waits and has queued nothing more), launching (queuing ops takes longer than they do) "
         "or "
         "the program's own code. Then: how busy each engine was, why compute stood idle, ops by time, where the host "
-        "stood still with the place in the program, what queuing cost, and remarks such as why a copy was staged. Of ranks that "
-        "work together also: how long each was in calls with others and waited there, which one came last how often and what "
+        "stood still with the place in the program, what queuing cost, and remarks such as why a copy was staged. Of "
+        "ranks that "
+        "work together also: how long each was in calls with others and waited there, which one came last how often "
+        "and what "
         "the others waited for it, and how much of it went on beside computing.",
     .options = options,
     .arguments = arguments,

@@ -25,8 +25,8 @@ typedef struct pc_calls pc_calls;
 /* Times are seconds; NaN where nobody knows. */
 typedef struct pc_calls_rank {
     int rank;
-    bool there;        /* it has left a file; without, all else is empty */
-    const char *host;  /* and the number of its process */
+    bool there;       /* it has left a file; without, all else is empty */
+    const char *host; /* and the number of its process */
     int process;
     char entered[192]; /* "812 of world, all_reduce of 1.0 MB (262,144 float32, sum)"; "" for none */
     char finished[192];
@@ -45,20 +45,20 @@ typedef struct pc_calls_finding {
 typedef struct pc_calls_row {
     const char *group;
     int64_t number;
-    char call[128];    /* what most ranks called */
-    int first, last;   /* ranks that entered it first and last; -1: unknown */
-    double later;      /* between these */
-    char absent[96];   /* "rank 3": that have not come, or called something else; "" */
-    bool finished;     /* by all that came */
+    char call[128];  /* what most ranks called */
+    int first, last; /* ranks that entered it first and last; -1: unknown */
+    double later;    /* between these */
+    char absent[96]; /* "rank 3": that have not come, or called something else; "" */
+    bool finished;   /* by all that came */
 } pc_calls_row;
 
 /* Texts belong to the calls, lists to the summary. */
 typedef struct pc_calls_summary {
-    int size, there;   /* ranks, and how many have left a file */
-    int start;         /* of the job: how often it was started again */
-    int64_t written;   /* seconds since 1970: of the newest file */
-    const char *why;   /* what the file that was written first says */
-    char absent[96];   /* "rank 2": without a file; "" */
+    int size, there;    /* ranks, and how many have left a file */
+    int start;          /* of the job: how often it was started again */
+    int64_t written;    /* seconds since 1970: of the newest file */
+    const char *why;    /* what the file that was written first says */
+    char absent[96];    /* "rank 2": without a file; "" */
     char left_out[160]; /* files of another job or an earlier start; "" */
     int finding_count, rank_count, row_count;
     pc_calls_finding *findings; /* the first to be looked at first */

@@ -7,6 +7,10 @@
  *     return status;
  *
  * docs/launch.md has what ranks get and what is told of their ends; `paracord launch` is this function.
+ *
+ * Where PARACORD_DIST_DUMP names a folder, ranks that hear of a lost one have half a second to write down their last calls
+ * before they are stopped (calls.h reads them), and SIGUSR1 to this process has them write while they go on. PARACORD_TRACE is
+ * for the ranks: a timeline that it has begun of this process goes.
  */
 #ifndef PARACORD_TOOLS_LAUNCH_H
 #define PARACORD_TOOLS_LAUNCH_H

@@ -105,18 +105,18 @@ typedef struct pc_timeline_rank {
     int64_t calls;
     double in_calls, waited; /* time in calls, all of it, and waiting of it */
     int64_t last;            /* calls to which it came last */
-    double caused;           /* what others waited in these, in sum, because it came last and not with the one before it */
-    double overlapped;       /* share of its time in calls in which its device computed; NaN where no device did */
+    double caused;     /* what others waited in these, in sum, because it came last and not with the one before it */
+    double overlapped; /* share of its time in calls in which its device computed; NaN where no device did */
 } pc_timeline_rank;
 
 /* A call of all ranks of a group, the longest waiting first. */
 typedef struct pc_timeline_collective {
     const char *name, *group;
     int64_t number, bytes;
-    double at, took;      /* from when the first rank came to when the last one had done */
-    double spread;        /* from the first rank to the last one */
-    double waited;        /* of all ranks in sum */
-    int first, last;      /* ranks */
+    double at, took; /* from when the first rank came to when the last one had done */
+    double spread;   /* from the first rank to the last one */
+    double waited;   /* of all ranks in sum */
+    int first, last; /* ranks */
 } pc_timeline_collective;
 
 /* Why the compute engine of the verdict's device was idle: shares of `window`; they add up to 1 with `compute`. */
@@ -129,9 +129,9 @@ typedef struct pc_timeline_causes {
 typedef struct pc_timeline_summary {
     double wall; /* from the first event's begin to the last one's end */
     int64_t events;
-    int64_t skipped; /* complete events whose times made no sense */
-    int64_t dropped; /* events that the traced program says it could not write */
-    bool cut;        /* the file ended in the middle */
+    int64_t skipped;      /* complete events whose times made no sense */
+    int64_t dropped;      /* events that the traced program says it could not write */
+    bool cut;             /* the file ended in the middle */
     const char *cut_file; /* which one, where there are several; NULL */
     pc_timeline_verdict verdict;
     char verdict_words[600]; /* a sentence with the figure behind it and what to do */
@@ -148,10 +148,10 @@ typedef struct pc_timeline_summary {
     int rank_count, collective_count;
     pc_timeline_rank *ranks; /* by rank; none in a timeline without collectives */
     pc_timeline_collective *collectives;
-    int64_t unmatched;        /* calls whose others are in no file, or have another number */
-    char rank_words[400];     /* who the others wait for; "" without collectives */
-    char absent[96];          /* "rank 2": of the job, without a file; "" */
-    double clock_error;       /* within which the clocks of the ranks' hosts are known; 0 on one host */
+    int64_t unmatched;    /* calls whose others are in no file, or have another number */
+    char rank_words[400]; /* who the others wait for; "" without collectives */
+    char absent[96];      /* "rank 2": of the job, without a file; "" */
+    double clock_error;   /* within which the clocks of the ranks' hosts are known; 0 on one host */
 } pc_timeline_summary;
 
 /* Read a timeline; the caller releases it with pc_timeline_free. NULL: PC_ERR_FILE when the file cannot be read,

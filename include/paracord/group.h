@@ -15,6 +15,9 @@
  * is lost. A group is then of no more use, and neither are what its calls were to write. Between processes on `cpu` and
  * `sim`, what does not fit together is found where PARACORD_CHECK=collectives is set (docs/ranks.md).
  *
+ * Each process keeps its last 1,000 calls. Where PARACORD_DIST_DUMP names a folder, all ranks that live write them there when a
+ * wait ends by its deadline or a rank is lost, and `paracord trace calls FOLDER` says where they part.
+ *
  * Threads: a group belongs to one thread at a time. */
 #ifndef PARACORD_GROUP_H
 #define PARACORD_GROUP_H

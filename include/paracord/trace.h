@@ -13,6 +13,11 @@
  * killed leaves a file that opens too, without at most the last tenth of a second of its events. Ranges and marks cost
  * a few nanoseconds while no trace is written, and an event less than a microsecond while one is. Any thread may call
  * anything here.
+ *
+ * Under a launcher (dist.h) each rank writes a file of its own: PARACORD_TRACE=run.json is run.rank3.json, and with any other
+ * name, or that of a folder, FOLDER/trace.rank3.json (FOLDER/trace.start1.rank3.json in a job that was started again). Such a file
+ * holds the rank and what its clock is beside the store's, and each collective with its group and number, by which
+ * `paracord trace` makes one timeline of all.
  */
 #ifndef PARACORD_TRACE_H
 #define PARACORD_TRACE_H

@@ -80,8 +80,8 @@ void pc__trace_rank_set(const pc__trace_rank *rank);
 enum { PC__TRACE_RANK_NAME = 48 };
 __attribute__((weak)) void pc__trace_rank_name(char name[PC__TRACE_RANK_NAME]);
 
-/* trace_file.c: this process, which only starts others, writes none after all: the file goes. */
-PC__SHARED void pc__trace_abandon(void);
+/* trace_env.c: PARACORD_TRACE is for the processes that this one starts: a timeline that it has begun here goes. */
+PC__SHARED void pc__trace_leave_to_ranks(void);
 
 /* Whoever else wants the program's ranges (PC_TRACE_RANGE), as they open and close in each thread, trace or not: the
  * CUDA plug-in, for NVTX. Set once; NULL at first. */

@@ -56,6 +56,12 @@ __attribute__((constructor)) static void begin(void)
     pc_error_clear();
 }
 
+void pc__trace_leave_to_ranks(void)
+{
+    if (asked)
+        pc__trace_abandon();
+}
+
 __attribute__((destructor)) static void end(void)
 {
     pc__trace_finish_file();

@@ -33,6 +33,7 @@ void pc__trace_wrote(void);       /* a line is complete that is an event */
 void pc__trace_drop(void);        /* an event is left out */
 int64_t pc__trace_origin(void);   /* pc__now() at the start of the trace */
 unsigned pc__trace_number(void);  /* of the trace, from 1: tells a new one from the last */
+void pc__trace_abandon(void);     /* end it without a file */
 void pc__trace_finish_file(void); /* at exit: pc_trace_stop where there is a trace; what fails is said */
 
 /* trace_write.c. One event: head, members, args with members, finish. `cat` may be NULL; NULL and "" leave a text out.

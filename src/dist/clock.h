@@ -8,8 +8,8 @@
 
 typedef struct pc__clock {
     bool known;
-    uint64_t job;                  /* a number of the job's own; without a store of this process's */
-    int64_t at, offset, error;     /* at pc__now() == at the server's clock shows at + offset, within error; nanoseconds */
+    uint64_t job;              /* a number of the job's own; without a store of this process's */
+    int64_t at, offset, error; /* at pc__now() == at the server's clock shows at + offset, within error; nanoseconds */
 } pc__clock;
 
 /* Ask the server: once where both have the same clock, else the best of some round trips. No error: `known` is false then. */

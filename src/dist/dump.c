@@ -56,14 +56,14 @@ static void add_entry(pc__text *out, const pc__journal_entry *e, bool first)
     pc__json_string(out, e->group);
     pc__text_add(out, ",\"number\":%llu,\"op\":", (unsigned long long)e->number);
     pc__json_string(out, pc__journal_op(e));
-    pc__text_add(out, ",\"dtype\":\"%s\",\"count\":%lld,\"bytes\":%lld", e->dtype < 0 ? "" : pc_dtype_name((pc_dtype)e->dtype),
-                 (long long)e->count,
+    pc__text_add(out, ",\"dtype\":\"%s\",\"count\":%lld,\"bytes\":%lld",
+                 e->dtype < 0 ? "" : pc_dtype_name((pc_dtype)e->dtype), (long long)e->count,
                  (long long)(e->dtype < 0 ? 0 : e->count * (int64_t)pc_dtype_size((pc_dtype)e->dtype)));
     pc__text_add(out, ",\"reduction\":\"%s\",\"peer\":%d,\"rank\":%d,\"of\":%d,\"member\":%d,\"device\":\"%s\"",
                  reduces ? reductions[e->reduction] : "", e->peer, e->rank, e->size, e->member,
                  pc_device_name(e->device, device));
-    pc__text_add(out, ",\"queued_ns\":%lld,\"entered_ns\":%lld,\"finished_ns\":%lld,\"state\":\"%s\"}", (long long)e->queued,
-                 (long long)e->entered, (long long)e->finished, states[state_of(e)]);
+    pc__text_add(out, ",\"queued_ns\":%lld,\"entered_ns\":%lld,\"finished_ns\":%lld,\"state\":\"%s\"}",
+                 (long long)e->queued, (long long)e->entered, (long long)e->finished, states[state_of(e)]);
 }
 
 /* What has begun before `now` is all there is to it. */
@@ -74,13 +74,14 @@ static void add_all(pc__text *out, const char *why, const pc__journal_entry *ent
     const pc__clock clock = pc__clock_get();
     (void)gethostname(host, sizeof host - 1);
     clock_gettime(CLOCK_REALTIME, &wall);
-    pc__text_add(out, "{\"paracord_calls\":1,\"version\":\"%s\",\"job\":\"%016llx\",\"start\":%d,\"rank\":%d,\"size\":%d", PC_VERSION,
-                 (unsigned long long)(clock.known ? clock.job : (uint64_t)getpid()), pc_dist_generation(), pc_dist_rank(),
-                 pc_dist_size());
+    pc__text_add(out,
+                 "{\"paracord_calls\":1,\"version\":\"%s\",\"job\":\"%016llx\",\"start\":%d,\"rank\":%d,\"size\":%d",
+                 PC_VERSION, (unsigned long long)(clock.known ? clock.job : (uint64_t)getpid()), pc_dist_generation(),
+                 pc_dist_rank(), pc_dist_size());
     pc__text_add(out, ",\"process\":%d,\"host\":", (int)getpid());
     pc__json_string(out, host);
-    pc__text_add(out, ",\n\"written\":%lld,\"offset_ns\":%lld,\"offset_error_ns\":%lld,\"now_ns\":%lld,\n\"why\":", (long long)wall.tv_sec,
-                 (long long)clock.offset, (long long)clock.error, (long long)pc__now());
+    pc__text_add(out, ",\n\"written\":%lld,\"offset_ns\":%lld,\"offset_error_ns\":%lld,\"now_ns\":%lld,\n\"why\":",
+                 (long long)wall.tv_sec, (long long)clock.offset, (long long)clock.error, (long long)pc__now());
     pc__json_string(out, why);
     pc__text_add(out, ",\n\"calls\":[");
     for (int i = 0; i < n; i++)

@@ -195,8 +195,8 @@ static void ends(pc__comm *comm, uint64_t entry, const pc_stream *stream, const 
     set(entry, WORD(finished), (uint64_t)now);
     set(entry, WORD(state), status == PC_OK ? PC__CALL_DONE : PC__CALL_FAILED);
     if (pc__tracing())
-        draw(comm, call,
-             (int64_t)atomic_load_explicit(&ring[entry % SLOTS].words[WORD(entered)], memory_order_relaxed), now);
+        draw(comm, call, (int64_t)atomic_load_explicit(&ring[entry % SLOTS].words[WORD(entered)], memory_order_relaxed),
+             now);
 }
 
 static void launches(pc__comm *comm, const pc_stream *stream)

@@ -17,7 +17,7 @@ typedef enum pc__journal_state {
 
 /* Whole words alone, which are written one by one. */
 typedef struct pc__journal_entry {
-    uint64_t number;                   /* of the calls of all ranks of this group on this device, from 1; 0: not begun */
+    uint64_t number; /* of the calls of all ranks of this group on this device, from 1; 0: not begun */
     int64_t queued, entered, finished; /* pc__now(), in the ring ticks; 0: not yet, or nobody knows */
     int64_t state;                     /* pc__journal_state */
     uint64_t ticket;                   /* of its stream; 0: it is done when its call is */

@@ -40,9 +40,9 @@ static pc_status hear(const pc_group *g, int64_t talk, int rank, void *theirs, s
     if (status == PC_ERR_TIMEOUT) {
         pc_error_clear();
         status = pc__fail(PC_ERR_TIMEOUT,
-                        "rank %d of %s has waited %g s for rank %d; every rank must make the same calls "
-                        "(pc_group_set_timeout)",
-                        g->rank, g->name, g->seconds, rank);
+                          "rank %d of %s has waited %g s for rank %d; every rank must make the same calls "
+                          "(pc_group_set_timeout)",
+                          g->rank, g->name, g->seconds, rank);
         pc__dump_all(pc_error_last()->message);
     }
     if (status == PC_ERR_RANGE || (status == PC_OK && got != bytes)) {

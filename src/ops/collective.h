@@ -28,8 +28,8 @@ typedef struct pc__comm pc__comm;
 /* The attributes of all of them. */
 typedef struct pc__collective {
     pc__comm *comm;
-    int reduction; /* pc_group_op, where there is one */
-    int peer;      /* the root, or the other rank */
+    int reduction;  /* pc_group_op, where there is one */
+    int peer;       /* the root, or the other rank */
     uint64_t entry; /* of the journal; 0: none yet */
 } pc__collective;
 
@@ -71,7 +71,8 @@ typedef struct pc__comm_log {
     /* A call is done, or queued, from begins to ends. It gives what `ends` wants to have. */
     uint64_t (*begins)(pc__comm *comm, const pc_stream *stream, const pc_call *call);
     void (*ends)(pc__comm *comm, uint64_t entry, const pc_stream *stream, const pc_call *call, pc_status status);
-    void (*launches)(pc__comm *comm, const pc_stream *stream); /* a graph that holds calls which nobody sees one by one */
+    void (*launches)(pc__comm *comm,
+                     const pc_stream *stream); /* a graph that holds calls which nobody sees one by one */
 } pc__comm_log;
 
 /* A rank's end of a group, on one device. */

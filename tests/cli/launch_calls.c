@@ -74,8 +74,9 @@ static void a_rank_that_does_not_come(void **state)
     assert_has("what ranks did last: paracord trace calls dump");
     assert_status("COLUMNS=400 $P trace calls dump", 0);
     assert_has("4 ranks, the last calls of 4 of them");
-    assert_has("rank 2 never came to call 13 of world, all_reduce of 20 bytes (5 float32, sum), in which ranks 0, 1, 3 have "
-               "been for ");
+    assert_has(
+        "rank 2 never came to call 13 of world, all_reduce of 20 bytes (5 float32, sum), in which ranks 0, 1, 3 have "
+        "been for ");
     assert_has("it is in no call; its last one was 12 of world, all_reduce of 20 bytes (5 float32, sum), done ");
     assert_has("\n         12  all_reduce of 20 bytes (5 float32, sum): done; ");
     assert_has("not in it: rank 2");
@@ -136,7 +137,8 @@ static void damaged_files_are_named(void **state)
     assert_status("$P trace calls nowhere 2>&1", 1);
     assert_has("nowhere");
     assert_status("cp dump/* bad; sed 's/\"job\":\"....\"/&/; s/\"job\":\"[0-9a-f]*\"/\"job\":\"other\"/; "
-                  "s/\"written\":[0-9]*/\"written\":5/' dump/calls.rank1.json >bad/calls.rank1.json; COLUMNS=400 $P trace calls bad",
+                  "s/\"written\":[0-9]*/\"written\":5/' dump/calls.rank1.json >bad/calls.rank1.json; COLUMNS=400 $P "
+                  "trace calls bad",
                   0);
     assert_has("No file of rank 1");
     assert_has("Left out, of another job or an earlier start: calls.rank1.json");
@@ -148,9 +150,11 @@ static void a_rank_that_is_late(void **state)
     (void)state;
     if (!has_mpi)
         skip();
-    assert_status("rm -rf dump; PARACORD_TRACE=dump/ timeout 60 $P launch -n 4 -- $R slow 2>&1 && ls dump | tr '\\n' ' '", 0);
+    assert_status(
+        "rm -rf dump; PARACORD_TRACE=dump/ timeout 60 $P launch -n 4 -- $R slow 2>&1 && ls dump | tr '\\n' ' '", 0);
     assert_has("trace.rank0.json trace.rank1.json trace.rank2.json trace.rank3.json ");
-    assert_status("COLUMNS=400 $P trace summary dump && $P trace summary dump --json && $P trace view dump && test -s dump/trace.html",
+    assert_status("COLUMNS=400 $P trace summary dump && $P trace summary dump --json && $P trace view dump && test -s "
+                  "dump/trace.html",
                   0);
     assert_has("rank 2 is the straggler: it came last to ");
     assert_has("\"rank_words\": \"rank 2 is the straggler");
@@ -183,9 +187,9 @@ int main(int argc, char **argv)
     if (is_rank(argc, argv, &status))
         return status;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rank_that_does_not_come),   cmocka_unit_test(a_rank_that_calls_something_else),
-        cmocka_unit_test(a_rank_that_dies),            cmocka_unit_test(a_job_that_is_asked_goes_on),
-        cmocka_unit_test(damaged_files_are_named),     cmocka_unit_test(a_rank_that_is_late),
+        cmocka_unit_test(a_rank_that_does_not_come), cmocka_unit_test(a_rank_that_calls_something_else),
+        cmocka_unit_test(a_rank_that_dies),          cmocka_unit_test(a_job_that_is_asked_goes_on),
+        cmocka_unit_test(damaged_files_are_named),   cmocka_unit_test(a_rank_that_is_late),
     };
     return cmocka_run_group_tests(tests, prepare, tidy);
 }

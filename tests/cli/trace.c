@@ -272,7 +272,7 @@ static void what_is_no_timeline(void **state)
     run(&e, "trace", "summary", "/nonexistent/x.json");
     assert_refused(&e, 1, "/nonexistent/x.json", "No such file");
     run(&e, "trace", "summary", root.s);
-    assert_refused(&e, 1, root.s, "not a regular file");
+    assert_refused(&e, 1, root.s, "holds no timelines of ranks");
     run(&e, "trace", "view", path.s, "-o", "/nonexistent/x.html");
     assert_refused(&e, 1, "/nonexistent/x.html");
     run(&e, "trace", "view", path.s, "-o", path.s);
@@ -284,7 +284,7 @@ static void what_is_no_timeline(void **state)
     run(&e, "trace");
     assert_refused(&e, 2, "ACTION is missing: view, summary");
     run(&e, "trace", "vew");
-    assert_refused(&e, 2, "must be view or summary");
+    assert_refused(&e, 2, "must be view, summary or calls");
     run(&e, "trace", "view");
     assert_refused(&e, 2, "FILE is missing");
 }

@@ -1,6 +1,8 @@
 /* trace_ranks.c: timelines of ranks, made here, as one: clocks, who waits for whom, and files that do not go together. */
 #include "trace.h"
 
+#include "failing.h"
+
 #include <math.h>
 
 /* A rank's file: its clock begins at `origin` and shows `ahead` ns less than the job's. */
@@ -12,16 +14,19 @@ static trace_file begin_rank(const char *folder, int rank, double origin, double
     t.file = fopen(t.path.s, "w");
     assert_non_null(t.file);
     fprintf(t.file,
-            "[\n{\"name\":\"paracord\",\"ph\":\"M\",\"pid\":1,\"tid\":1,\"args\":{\"version\":\"1\",\"clock_start_ns\":%.0f}},\n"
+            "[\n{\"name\":\"paracord\",\"ph\":\"M\",\"pid\":1,\"tid\":1,\"args\":{\"version\":\"1\",\"clock_start_ns\":"
+            "%.0f}},\n"
             "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"args\":{\"name\":\"host\"}},\n"
             "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":2,\"args\":{\"name\":\"collectives\"}},\n"
             "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":10,\"args\":{\"name\":\"cuda:0\"}},\n",
             origin);
     fprintf(t.file,
-            "{\"name\":\"paracord rank\",\"ph\":\"M\",\"pid\":1,\"tid\":1,\"args\":{\"rank\":%d,\"size\":2,\"start\":0,\"job\":\"j\","
+            "{\"name\":\"paracord "
+            "rank\",\"ph\":\"M\",\"pid\":1,\"tid\":1,\"args\":{\"rank\":%d,\"size\":2,\"start\":0,\"job\":\"j\","
             "\"at_ns\":%.0f,\"offset_ns\":%.0f,\"error_ns\":%d}},\n",
             rank, origin, ahead, 2000 * rank);
-    fprintf(t.file, "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":2,\"tid\":%d,\"args\":{\"name\":\"rank %d\"}},\n", rank + 1, rank);
+    fprintf(t.file, "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":2,\"tid\":%d,\"args\":{\"name\":\"rank %d\"}},\n",
+            rank + 1, rank);
     name_row(&t, 10, 7, "stream 7");
     name_row(&t, 10, 8, "stream 8");
     name_row(&t, 10, 101, "engine compute");
@@ -31,8 +36,10 @@ static trace_file begin_rank(const char *folder, int rank, double origin, double
 static void call(trace_file *t, int rank, const char *name, int number, double at, double duration)
 {
     fprintf(t->file,
-            "{\"name\":\"%s\",\"cat\":\"collective\",\"ph\":\"X\",\"pid\":2,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"group\":"
-            "\"world\",\"number\":%d,\"member\":%d,\"rank\":%d,\"of\":2,\"dtype\":\"float32\",\"bytes\":4096,\"device\":\"cpu\"}},\n",
+            "{\"name\":\"%s\",\"cat\":\"collective\",\"ph\":\"X\",\"pid\":2,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,"
+            "\"args\":{\"group\":"
+            "\"world\",\"number\":%d,\"member\":%d,\"rank\":%d,\"of\":2,\"dtype\":\"float32\",\"bytes\":4096,"
+            "\"device\":\"cpu\"}},\n",
             name, rank + 1, at, duration, number, rank, rank);
 }
 
@@ -40,12 +47,15 @@ static void call(trace_file *t, int rank, const char *name, int number, double a
 static void queued_call(trace_file *t, int rank, int number, int ticket, double at, double duration)
 {
     fprintf(t->file,
-            "{\"name\":\"all_reduce\",\"cat\":\"collective\",\"ph\":\"i\",\"s\":\"t\",\"pid\":2,\"tid\":%d,\"ts\":1,\"args\":{\"group\":"
-            "\"world\",\"number\":%d,\"member\":%d,\"rank\":%d,\"of\":2,\"bytes\":4096,\"device\":\"cuda:0\",\"stream\":7,\"ticket\":%d}},\n",
+            "{\"name\":\"all_reduce\",\"cat\":\"collective\",\"ph\":\"i\",\"s\":\"t\",\"pid\":2,\"tid\":%d,\"ts\":1,"
+            "\"args\":{\"group\":"
+            "\"world\",\"number\":%d,\"member\":%d,\"rank\":%d,\"of\":2,\"bytes\":4096,\"device\":\"cuda:0\","
+            "\"stream\":7,\"ticket\":%d}},\n",
             rank + 1, number, rank, rank, ticket);
     for (int engine = 0; engine < 2; engine++)
         fprintf(t->file,
-                "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"all_reduce\",\"ts\":%.3f,\"dur\":%.3f,\"pid\":10,\"tid\":%d,\"args\":{"
+                "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"all_reduce\",\"ts\":%.3f,\"dur\":%.3f,\"pid\":10,\"tid\":%d,"
+                "\"args\":{"
                 "\"ticket\":%d,\"stream\":7}},\n",
                 engine ? "engine" : "work", at, duration, engine ? 101 : 7, ticket);
 }
@@ -54,7 +64,8 @@ static void compute(trace_file *t, double at, double duration)
 {
     for (int engine = 0; engine < 2; engine++)
         fprintf(t->file,
-                "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"matmul\",\"ts\":%.3f,\"dur\":%.3f,\"pid\":10,\"tid\":%d,\"args\":{\"ticket\":99,"
+                "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"matmul\",\"ts\":%.3f,\"dur\":%.3f,\"pid\":10,\"tid\":%d,"
+                "\"args\":{\"ticket\":99,"
                 "\"stream\":8}},\n",
                 engine ? "engine" : "work", at, duration, engine ? 101 : 8);
 }
@@ -101,8 +112,9 @@ static void clocks_and_waiting(void **state)
     assert_true(isnan(s.ranks[0].overlapped));
     NEAR(s.clock_error, 2);
     NEAR(s.wall, 115);
-    assert_string_equal(s.rank_words, "rank 1 is the straggler: it came last to 1 of 2 calls, and the others waited 30.0 us for it in "
-                                      "sum, 86 % of all waiting");
+    assert_string_equal(
+        s.rank_words, "rank 1 is the straggler: it came last to 1 of 2 calls, and the others waited 30.0 us for it in "
+                      "sum, 86 % of all waiting");
     forget(t, &s);
 }
 
@@ -112,7 +124,8 @@ static void clocks_that_drift(void **state)
     const char *folder = *state;
     pc_timeline_summary s;
     trace_file a = begin_rank(folder, 0, 5e9, 0), b = begin_rank(folder, 1, 5e9, 0);
-    fprintf(b.file, "{\"name\":\"paracord rank\",\"ph\":\"M\",\"pid\":1,\"tid\":1,\"args\":{\"rank\":1,\"size\":2,\"start\":0,\"job\":\"j\","
+    fprintf(b.file, "{\"name\":\"paracord "
+                    "rank\",\"ph\":\"M\",\"pid\":1,\"tid\":1,\"args\":{\"rank\":1,\"size\":2,\"start\":0,\"job\":\"j\","
                     "\"at_ns\":5001000000,\"offset_ns\":100000,\"error_ns\":0}},\n");
     call(&a, 0, "all_reduce", 1, 550, 10);
     call(&b, 1, "all_reduce", 1, 500, 10); /* at 550 */
@@ -206,12 +219,55 @@ static void files_that_do_not_go_together(void **state)
     refuses((const char *[]){a.path.s, damaged.s}, 2, PC_ERR_FORMAT, "damaged.json: an event is not valid JSON");
     refuses((const char *[]){"nowhere/", a.path.s}, 2, PC_ERR_FILE, "nowhere/");
     refuses((const char *[]){a.path.s}, 0, PC_ERR_ARGUMENT, "count is 0");
-    const test_path other = trace_of(folder, "other.json",
-                                     "[\n{\"name\":\"paracord rank\",\"ph\":\"M\",\"pid\":1,\"args\":{\"rank\":1,\"size\":2,\"start\":1,"
-                                     "\"job\":\"j\",\"at_ns\":0,\"offset_ns\":0,\"error_ns\":0}}\n]\n");
+    const test_path other =
+        trace_of(folder, "other.json",
+                 "[\n{\"name\":\"paracord rank\",\"ph\":\"M\",\"pid\":1,\"args\":{\"rank\":1,\"size\":2,\"start\":1,"
+                 "\"job\":\"j\",\"at_ns\":0,\"offset_ns\":0,\"error_ns\":0}}\n]\n");
     refuses((const char *[]){a.path.s, other.s}, 2, PC_ERR_FORMAT, "are of two jobs, or of two starts of one");
     assert_int_equal(remove(alone.s) + remove(damaged.s) + remove(other.s) + remove(a.path.s) + remove(b.path.s), 0);
     refuses((const char *[]){folder}, 1, PC_ERR_NOT_FOUND, "holds no timelines of ranks");
+}
+
+static bool whole_way(const char *const *paths, const char *page)
+{
+    pc_timeline_summary s;
+    pc_timeline *t = pc_timeline_open_all(paths, 1);
+    const bool fine = t && pc_timeline_summarise(t, &s) == PC_OK;
+    if (fine)
+        pc_timeline_summary_free(&s);
+    const bool written = fine && pc_timeline_write(t, page) == PC_OK;
+    pc_timeline_free(t);
+    return written;
+}
+
+static void every_allocation_fails_once(void **state)
+{
+    const char *folder = *state, *const paths[] = {folder};
+    const test_path page = joined(folder, "all");
+    trace_file a = begin_rank(folder, 0, 5e9, 0), b = begin_rank(folder, 1, 5e9, 0);
+    queued_call(&a, 0, 1, 12, 100, 40);
+    queued_call(&b, 1, 1, 15, 120, 20);
+    call(&a, 0, "all_reduce", 2, 200, 50);
+    call(&b, 1, "all_reduce", 2, 210, 50);
+    compute(&a, 90, 20);
+    end_trace(&a);
+    end_trace(&b);
+    assert_int_equal(pc_allocator_live(), 0);
+    assert_ok(pc_allocator_set(&failing));
+    bool fine = false;
+    int n = 0;
+    for (; !fine && n < 5000; n++) {
+        countdown = n;
+        pc_error_clear();
+        fine = whole_way(paths, page.s);
+        if (!fine && pc_error_last()->status != PC_ERR_MEMORY)
+            fail_msg("allocation %d failing: %s", n, pc_error_last()->message);
+        if (pc_allocator_live() != 0)
+            fail_msg("allocation %d failing leaks", n);
+    }
+    assert_in_range(n, 50, 4999);
+    assert_ok(pc_allocator_set(NULL));
+    assert_int_equal(remove(page.s) + remove(a.path.s) + remove(b.path.s), 0);
 }
 
 static int prepare(void **state)
@@ -229,9 +285,9 @@ static int tidy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(clocks_and_waiting),   cmocka_unit_test(clocks_that_drift),
-        cmocka_unit_test(calls_in_queues),      cmocka_unit_test(calls_without_others),
-        cmocka_unit_test(files_that_do_not_go_together),
+        cmocka_unit_test(every_allocation_fails_once), cmocka_unit_test(clocks_and_waiting),
+        cmocka_unit_test(clocks_that_drift),           cmocka_unit_test(calls_in_queues),
+        cmocka_unit_test(calls_without_others),        cmocka_unit_test(files_that_do_not_go_together),
     };
     return cmocka_run_group_tests(tests, prepare, tidy);
 }

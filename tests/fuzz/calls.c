@@ -3,10 +3,12 @@
 
 #include "calls/calls.h"
 
-static const char other[] =
-    "{\"paracord_calls\":1,\"job\":\"1\",\"start\":0,\"rank\":1,\"size\":3,\"written\":7,\"now_ns\":900,\"why\":\"w\",\"calls\":["
-    "{\"group\":\"world\",\"number\":1,\"op\":\"all_reduce\",\"dtype\":\"float32\",\"count\":4,\"bytes\":16,\"reduction\":\"sum\","
-    "\"peer\":-1,\"rank\":1,\"of\":3,\"member\":1,\"device\":\"cpu\",\"entered_ns\":5,\"finished_ns\":0,\"state\":\"running\"}]}";
+static const char other[] = "{\"paracord_calls\":1,\"job\":\"1\",\"start\":0,\"rank\":1,\"size\":3,\"written\":7,\"now_"
+                            "ns\":900,\"why\":\"w\",\"calls\":["
+                            "{\"group\":\"world\",\"number\":1,\"op\":\"all_reduce\",\"dtype\":\"float32\",\"count\":4,"
+                            "\"bytes\":16,\"reduction\":\"sum\","
+                            "\"peer\":-1,\"rank\":1,\"of\":3,\"member\":1,\"device\":\"cpu\",\"entered_ns\":5,"
+                            "\"finished_ns\":0,\"state\":\"running\"}]}";
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {

@@ -66,10 +66,11 @@ static pc_status read_all(pc_calls *calls, const char *folder)
             status = read_one(calls, folder, entry->d_name);
     closedir(list);
     if (status == PC_OK && !calls->file_count)
-        status = pc__fail(PC_ERR_NOT_FOUND,
-                          "%s holds no calls of ranks (calls.rank0.json and so on): ranks write them where PARACORD_DIST_DUMP "
-                          "names the folder, when a wait ends by its deadline or a rank is lost",
-                          folder);
+        status = pc__fail(
+            PC_ERR_NOT_FOUND,
+            "%s holds no calls of ranks (calls.rank0.json and so on): ranks write them where PARACORD_DIST_DUMP "
+            "names the folder, when a wait ends by its deadline or a rank is lost",
+            folder);
     return status;
 }
 

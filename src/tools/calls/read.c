@@ -7,6 +7,7 @@
 
 #define CALLS_MAX 100000
 #define TIME_MAX 9e18
+#define NUMBER_MAX 1000000000000000
 
 typedef struct reader {
     pc_calls *calls;
@@ -108,7 +109,7 @@ static void read_call(reader *r)
     for (pc__json_open(&r->in, '{'); pc__json_next(&r->in, '}');)
         if (pc__json_key(&r->in, &r->key))
             read_member(r, &c);
-    if (!c.op[0] || !c.of || c.rank >= c.of || r->file.count >= CALLS_MAX)
+    if (!c.op[0] || !c.of || c.rank >= c.of || c.number > NUMBER_MAX || r->file.count >= CALLS_MAX)
         r->in.bad = true;
     if (r->in.bad)
         return;
@@ -165,10 +166,11 @@ static pc_status wrong(const reader *r, const char *path, const char *bytes)
 {
     if (r->memory || r->key.failed || r->text.failed)
         return PC_ERR_MEMORY;
-    return pc__fail(PC_ERR_FORMAT,
-                    "%s: it is cut off or damaged (at byte %zu), or nothing that a rank wrote of its calls: delete it, or have "
-                    "the ranks write once more",
-                    path, (size_t)(r->in.at - bytes));
+    return pc__fail(
+        PC_ERR_FORMAT,
+        "%s: it is cut off or damaged (at byte %zu), or nothing that a rank wrote of its calls: delete it, or have "
+        "the ranks write once more",
+        path, (size_t)(r->in.at - bytes));
 }
 
 pc_status pc__calls_read(pc_calls *calls, const char *path, const char *name, const void *bytes, size_t n)
@@ -179,8 +181,9 @@ pc_status pc__calls_read(pc_calls *calls, const char *path, const char *name, co
         if (pc__json_key(&r.in, &r.key))
             read_outer(&r);
     const bool fine = pc__json_ended(&r.in) && r.ours && r.file.size && r.file.rank < r.file.size && r.file.why;
-    pc_status status = fine ? pc__grow((void **)&calls->files, &calls->file_room, calls->file_count, sizeof *calls->files)
-                            : wrong(&r, path, bytes);
+    pc_status status =
+        fine ? pc__grow((void **)&calls->files, &calls->file_room, calls->file_count, sizeof *calls->files)
+             : wrong(&r, path, bytes);
     if (status == PC_OK)
         calls->files[calls->file_count++] = r.file;
     else

@@ -45,8 +45,8 @@ void pc__seen_words(const pc__seen_call *call, char *text, size_t n)
         const char *role = !strcmp(call->op, "send") ? "to" : !strcmp(call->op, "receive") ? "from" : "root";
         snprintf(more + at, sizeof more - at, ", %s %d", role, call->peer);
     }
-    snprintf(text, n, "%s of %s (%s %s%s)", call->op, volume(call->bytes, bytes), thousands(call->count, count), call->dtype,
-             more);
+    snprintf(text, n, "%s of %s (%s %s%s)", call->op, volume(call->bytes, bytes), thousands(call->count, count),
+             call->dtype, more);
 }
 
 void pc__seen_place(const pc__seen_call *call, char *text, size_t n)

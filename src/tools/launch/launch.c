@@ -234,7 +234,7 @@ pc_status pc_launch(const char *const *command, pc_launch_options options, int *
         return PC_ERR_MEMORY;
     l->command = command;
     l->options = options;
-    pc__trace_abandon(); /* PARACORD_TRACE is the ranks' */
+    pc__trace_leave_to_ranks();
     pc_status result = prepare(l);
     if (result == PC_OK)
         result = run(l, status);

@@ -57,7 +57,8 @@ static int by_work(const void *a, const void *b)
 }
 
 /* The call that a piece of a device's work is, or NULL. */
-static pc__timeline_call *call_of(const pc_timeline *t, pc__timeline_call **queued, int n, const pc__timeline_event *event)
+static pc__timeline_call *call_of(const pc_timeline *t, pc__timeline_call **queued, int n,
+                                  const pc__timeline_event *event)
 {
     const pc__timeline_process *process = &t->processes[t->rows[event->row].process];
     pc__timeline_call wanted = {
@@ -124,8 +125,8 @@ static int by_call(const void *a, const void *b, void *context)
 static bool same_call(const pc_timeline *t, const pc__timeline_call *x, const pc__timeline_call *y)
 {
     const char *p = pc__timeline_text(t, x->device), *q = pc__timeline_text(t, y->device);
-    return !x->pair && !y->pair && x->group == y->group && x->number == y->number && x->of == y->of && x->name == y->name &&
-           !strncmp(p, q, PC__MAX(strcspn(p, ":"), strcspn(q, ":")));
+    return !x->pair && !y->pair && x->group == y->group && x->number == y->number && x->of == y->of &&
+           x->name == y->name && !strncmp(p, q, PC__MAX(strcspn(p, ":"), strcspn(q, ":")));
 }
 
 static pc_status draw_wait(pc_timeline *t, const pc__timeline_call *c)

@@ -19,8 +19,7 @@ bool *pc__timeline_drivers(const pc_timeline *t, int file)
     bool any = false;
     for (int m = 0; drivers && m < 2 && !any; m++)
         for (int i = 0; i < t->event_count; i++)
-            if (is_host(t, t->events[i].row, file) &&
-                pc__timeline_host_kind_of(t, &t->events[i]) == marks[m])
+            if (is_host(t, t->events[i].row, file) && pc__timeline_host_kind_of(t, &t->events[i]) == marks[m])
                 any = drivers[t->events[i].row] = true;
     for (int r = 0; drivers && !any && r < t->row_count; r++)
         drivers[r] = is_host(t, r, file);

@@ -132,7 +132,8 @@ static pc_status add_rank(pc_timeline *t, const cJSON *args)
     pc__timeline_file *f = &t->files[file_of(t)];
     const double rank = number(args, "rank"), size = number(args, "size"), start = number(args, "start");
     const double at = number(args, "at_ns"), offset = number(args, "offset_ns"), error = number(args, "error_ns");
-    if (!(size >= 1 && size <= RANKS_MAX && rank >= 0 && rank < size && fabs(at) <= NUMBER_MAX && fabs(offset) <= NUMBER_MAX))
+    if (!(size >= 1 && size <= RANKS_MAX && rank >= 0 && rank < size && fabs(at) <= NUMBER_MAX &&
+          fabs(offset) <= NUMBER_MAX))
         return PC_OK;
     const int look = f->looks ? 1 : 0;
     f->rank = (int)rank;

@@ -47,7 +47,8 @@ static pc_status read_file(pc_timeline *t, const char *path, bool aligned)
     const char *slash = strrchr(path, '/');
     const int event = t->event_count, mark = t->mark_count, flow = t->flow_count, call = t->call_count;
     PC__TRY(pc__grow((void **)&t->files, &t->file_room, t->file_count, sizeof *t->files));
-    t->files[t->file_count++] = (pc__timeline_file){.rank = -1, .name = pc__words_add(&t->texts, slash ? slash + 1 : path)};
+    t->files[t->file_count++] =
+        (pc__timeline_file){.rank = -1, .name = pc__words_add(&t->texts, slash ? slash + 1 : path)};
     if (t->files[t->file_count - 1].name < 0)
         return PC_ERR_MEMORY;
     PC__TRY(pc__file_read(path, &bytes, &n));
@@ -67,10 +68,11 @@ static pc_status check_rank(const pc_timeline *t, const char *path)
 {
     const pc__timeline_file *f = &t->files[t->file_count - 1];
     if (f->rank < 0)
-        return pc__fail(PC_ERR_FORMAT,
-                        "%s does not say which rank wrote it, so it is part of no job: open it alone (pc_dist_init tells a "
-                        "timeline its rank)",
-                        path);
+        return pc__fail(
+            PC_ERR_FORMAT,
+            "%s does not say which rank wrote it, so it is part of no job: open it alone (pc_dist_init tells a "
+            "timeline its rank)",
+            path);
     for (const pc__timeline_file *g = t->files; g < f; g++) {
         if (g->job != f->job || g->size != f->size || g->start != f->start)
             return pc__fail(PC_ERR_FORMAT,

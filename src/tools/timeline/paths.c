@@ -57,10 +57,11 @@ static pc_status add_folder(pc__path_list *list, const char *folder, DIR *dir)
             PC__TRY(add(list, path));
         }
     if (list->count == first)
-        return pc__fail(PC_ERR_NOT_FOUND,
-                        "%s holds no timelines of ranks (trace.rank0.json and so on): PARACORD_TRACE=%s has ranks write "
-                        "them there%s",
-                        folder, folder, calls ? "; the calls that it holds are for paracord trace calls" : "");
+        return pc__fail(
+            PC_ERR_NOT_FOUND,
+            "%s holds no timelines of ranks (trace.rank0.json and so on): PARACORD_TRACE=%s has ranks write "
+            "them there%s",
+            folder, folder, calls ? "; the calls that it holds are for paracord trace calls" : "");
     qsort(list->items + first, (size_t)(list->count - first), sizeof *list->items, by_name);
     return PC_OK;
 }

@@ -41,7 +41,7 @@ typedef enum pc__timeline_engine {
 /* Names, sites and so on are numbers of texts. Times are microseconds, starts counted from the timeline's first. */
 typedef struct pc__timeline_event {
     double start, duration;
-    bool collective; /* a device's work that is a call of several ranks */
+    bool collective;       /* a device's work that is a call of several ranks */
     double queued;         /* waited in its queue; NaN: unknown */
     int64_t bytes, ticket; /* -1: unknown */
     int row, depth;        /* depth: how many events of the row enclose it */
@@ -73,14 +73,14 @@ typedef struct pc__timeline_file {
 typedef struct pc__timeline_call {
     int file, row, name, group, device; /* the last three are texts */
     int member, rank, of;
-    int who;              /* rank in the job, or among the threads of a process alone */
+    int who; /* rank in the job, or among the threads of a process alone */
     int64_t number, bytes;
     int stream;
-    int64_t ticket;       /* -1: `start` and `end` are known */
-    double start, end;    /* NaN: unknown */
-    double waited;        /* for the rank that came last; NaN: unknown */
-    int last;             /* who that was; -1 */
-    int one;              /* the same number for calls that are one */
+    int64_t ticket;    /* -1: `start` and `end` are known */
+    double start, end; /* NaN: unknown */
+    double waited;     /* for the rank that came last; NaN: unknown */
+    int last;          /* who that was; -1 */
+    int one;           /* the same number for calls that are one */
     bool pair;
 } pc__timeline_call;
 

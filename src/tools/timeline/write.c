@@ -13,10 +13,12 @@ static void text(pc__text *out, const char *key, const char *value)
 
 static void name(pc__text *out, const char *what, int process, int row, const char *value, int order)
 {
-    pc__text_add(out, "{\"ph\":\"M\",\"name\":\"%s_name\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":", what, process, row);
+    pc__text_add(out, "{\"ph\":\"M\",\"name\":\"%s_name\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":", what, process,
+                 row);
     pc__json_string(out, value);
-    pc__text_add(out, "}},\n{\"ph\":\"M\",\"name\":\"%s_sort_index\",\"pid\":%d,\"tid\":%d,\"args\":{\"sort_index\":%d}},\n", what,
-                 process, row, order);
+    pc__text_add(out,
+                 "}},\n{\"ph\":\"M\",\"name\":\"%s_sort_index\",\"pid\":%d,\"tid\":%d,\"args\":{\"sort_index\":%d}},\n",
+                 what, process, row, order);
 }
 
 static void rows(pc__text *out, const pc_timeline *t)
@@ -31,8 +33,8 @@ static void rows(pc__text *out, const pc_timeline *t)
 
 static void event(pc__text *out, const pc_timeline *t, const pc__timeline_event *e)
 {
-    pc__text_add(out, "{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f", t->rows[e->row].process + 1, e->row + 1,
-                 e->start, e->duration);
+    pc__text_add(out, "{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f", t->rows[e->row].process + 1,
+                 e->row + 1, e->start, e->duration);
     text(out, "name", pc__timeline_text(t, e->name));
     text(out, "cat", pc__timeline_text(t, e->category));
     pc__text_add(out, ",\"args\":{\"stream\":%d", e->stream);
@@ -53,16 +55,20 @@ static void event(pc__text *out, const pc_timeline *t, const pc__timeline_event 
 static void arrow(pc__text *out, const pc_timeline *t, int number)
 {
     const pc__timeline_event *from = &t->events[t->arrows[number].from], *to = &t->events[t->arrows[number].to];
-    pc__text_add(out, "{\"ph\":\"s\",\"name\":\"wait\",\"cat\":\"wait\",\"id\":%d,\"pid\":%d,\"tid\":%d,\"ts\":%.3f},\n", number + 1,
-                 t->rows[from->row].process + 1, from->row + 1, PC__MAX(pc__timeline_end(from) - 0.001, from->start));
     pc__text_add(out,
-                 "{\"ph\":\"f\",\"bp\":\"e\",\"name\":\"wait\",\"cat\":\"wait\",\"id\":%d,\"pid\":%d,\"tid\":%d,\"ts\":%.3f},\n",
-                 number + 1, t->rows[to->row].process + 1, to->row + 1, to->start);
+                 "{\"ph\":\"s\",\"name\":\"wait\",\"cat\":\"wait\",\"id\":%d,\"pid\":%d,\"tid\":%d,\"ts\":%.3f},\n",
+                 number + 1, t->rows[from->row].process + 1, from->row + 1,
+                 PC__MAX(pc__timeline_end(from) - 0.001, from->start));
+    pc__text_add(
+        out,
+        "{\"ph\":\"f\",\"bp\":\"e\",\"name\":\"wait\",\"cat\":\"wait\",\"id\":%d,\"pid\":%d,\"tid\":%d,\"ts\":%.3f},\n",
+        number + 1, t->rows[to->row].process + 1, to->row + 1, to->start);
 }
 
 static void mark(pc__text *out, const pc_timeline *t, const pc__timeline_mark *m)
 {
-    pc__text_add(out, "{\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f", t->rows[m->row].process + 1, m->row + 1, m->at);
+    pc__text_add(out, "{\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f", t->rows[m->row].process + 1,
+                 m->row + 1, m->at);
     text(out, "name", pc__timeline_text(t, m->name));
     pc__text_add(out, "},\n");
 }
