@@ -29,7 +29,7 @@ static int work(pc_group *world, const char *mode)
         pc_tensor *t = pc_ones(PC_SHAPE(5), PC_F32, PC_DEVICE_CPU);
         for (int i = 1; i <= 15 && status == PC_OK; i++) {
             if (pc_dist_rank() == 2 && !strcmp(mode, "slow"))
-                usleep(10000);
+                usleep(50000);
             status = i == 13 ? call(world, t, mode) : pc_group_all_reduce(world, t, PC_GROUP_SUM);
         }
     }

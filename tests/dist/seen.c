@@ -14,7 +14,7 @@ static void steps(rank_work *r)
             PC_SCOPE {
                 if (r->rank == 1) {
                     RANK_OK(pc_device_synchronize(r->device));
-                    usleep(20000);
+                    usleep(40000);
                 }
                 RANK_OK(pc_group_all_reduce(r->group, t, PC_GROUP_MEAN));
                 RANK_TRUE(pc_matmul(x, x) != NULL);
