@@ -48,7 +48,7 @@ static void print_head(const pc_calls_summary *s, const char *folder)
     cli_print_safe(stdout, folder);
     printf(" (%s%s)\n", when, start);
     if (s->absent[0])
-        printf("No file of %s: killed, hanging, or it could not write there.\n", s->absent);
+        printf("No file of %s: killed, hanging, gone before, or it could not write there.\n", s->absent);
     if (s->left_out[0])
         printf("Left out, of another job or an earlier start: %s\n", s->left_out);
     if (s->why[0]) {

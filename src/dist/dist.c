@@ -96,6 +96,7 @@ pc_status pc_dist_end(void)
     the.joined = false;
     if (joined && the.world.has_store) {
         pc__client_close(true);
+        pc__dump_settle(); /* of what was heard until then, by the rank's own number */
         pc__service_stop(!lost);
         pc__clock_forget();
     }

@@ -166,6 +166,25 @@ static void a_rank_that_is_late(void **state)
     assert_has("holds no timelines of ranks");
 }
 
+/* Rank 1 in a time namespace, whose clock shows 1,000 s more, as another host's may. */
+static void clocks_of_several_hosts(void **state)
+{
+    (void)state;
+    if (!has_mpi || shell(output, "unshare --time --monotonic 1000 --fork true 2>&1") != 0)
+        skip();
+    assert_status(
+        "rm -rf dump; PARACORD_TRACE=dump timeout 60 $P launch -n 3 -- sh -c 'test $RANK = 1 && exec unshare --time "
+        "--monotonic 1000 --fork $R slow; exec $R slow' 2>&1; grep -h offset_ns dump/trace.rank1.json",
+        0);
+    assert_has("\"offset_ns\":-");
+    assert_status("COLUMNS=400 $P trace summary dump; $P trace summary dump --json | grep -o '\"wall_us\": [0-9]*'", 0);
+    assert_has("rank 2 is the straggler: it came last to ");
+    assert_has("clocks of the hosts are known within ");
+    const char *wall = strstr(output, "\"wall_us\": ");
+    assert_non_null(wall);
+    assert_true(atof(wall + 11) < 60e6); /* and not 1,000 s */
+}
+
 static int prepare(void **state)
 {
     static char folder[] = "/tmp/paracord-calls-XXXXXX";
@@ -190,6 +209,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_rank_that_does_not_come), cmocka_unit_test(a_rank_that_calls_something_else),
         cmocka_unit_test(a_rank_that_dies),          cmocka_unit_test(a_job_that_is_asked_goes_on),
         cmocka_unit_test(damaged_files_are_named),   cmocka_unit_test(a_rank_that_is_late),
+        cmocka_unit_test(clocks_of_several_hosts),
     };
     return cmocka_run_group_tests(tests, prepare, tidy);
 }

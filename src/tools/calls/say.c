@@ -34,7 +34,7 @@ static void say_elsewhere(const pc__side *s, int who, char *words, size_t n)
     const pc__seen_file *f = pc__seen_file_of(s->calls, who);
     const pc__seen_call *last = f ? pc__seen_last(s->calls, who) : NULL;
     if (!f) {
-        snprintf(words, n, "it has left no file: it was killed, or hangs, or could not write one");
+        snprintf(words, n, "it has left no file: it was killed, hangs, had gone before, or could not write one");
         return;
     }
     if (!last) {
