@@ -166,6 +166,27 @@ static void a_rank_that_is_late(void **state)
     assert_has("holds no timelines of ranks");
 }
 
+/* Under another launcher, whose variables are others, and where rank 0 serves the store. */
+static void ranks_of_mpirun(void **state)
+{
+    (void)state;
+    if (!has_mpi || shell(output, "mpirun --version | grep 'Open MPI'") != 0)
+        skip();
+    setenv("MPIRUN",
+           "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 60 mpirun --oversubscribe --bind-to "
+           "none -n 3",
+           1);
+    assert_status("rm -rf dump; PARACORD_DIST_DUMP=dump PARACORD_TRACE=dump $MPIRUN $R differs 2>&1; COLUMNS=400 $P "
+                  "trace calls dump",
+                  0);
+    assert_has("3 ranks, the last calls of 3 of them");
+    assert_has(
+        "call 13 of world: rank 2 called broadcast of 20 bytes (5 float32, root 0) where ranks 0, 1 called all_reduce");
+    assert_status("rm -rf dump; PARACORD_TRACE=dump $MPIRUN $R slow 2>&1 && COLUMNS=400 $P trace summary dump", 0);
+    assert_has("rank 2 is the straggler: it came last to ");
+    assert_lacks("calls without those of the other ranks");
+}
+
 /* Rank 1 in a time namespace, whose clock shows 1,000 s more, as another host's may. */
 static void clocks_of_several_hosts(void **state)
 {
@@ -201,7 +222,7 @@ static int tidy(void **state)
 int main(int argc, char **argv)
 {
     int status;
-    if (argc == 2 && getenv("RANK"))
+    if (argc == 2)
         return rank_main(argv[1]);
     if (is_rank(argc, argv, &status))
         return status;
@@ -209,7 +230,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_rank_that_does_not_come), cmocka_unit_test(a_rank_that_calls_something_else),
         cmocka_unit_test(a_rank_that_dies),          cmocka_unit_test(a_job_that_is_asked_goes_on),
         cmocka_unit_test(damaged_files_are_named),   cmocka_unit_test(a_rank_that_is_late),
-        cmocka_unit_test(clocks_of_several_hosts),
+        cmocka_unit_test(clocks_of_several_hosts),   cmocka_unit_test(ranks_of_mpirun),
     };
     return cmocka_run_group_tests(tests, prepare, tidy);
 }

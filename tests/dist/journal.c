@@ -1,9 +1,13 @@
 /* journal.c: the last calls of ranks that are threads, in memory and as the file that is written when one does not come. */
 #include "dist/threads.h"
 
+#include "dist/dump.h"
 #include "dist/journal.h"
+#include "ops/table.h"
 
 #include <paracord-tools/calls.h>
+#include <paracord-tools/timeline.h>
+#include <paracord/trace.h>
 #include <unistd.h>
 
 static pc__journal_entry entries[PC__JOURNAL_CALLS];
@@ -179,6 +183,76 @@ static void a_missing_rank_is_named(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+static pc_status queues(pc__comm *comm, pc_stream *stream, const pc_call *call)
+{
+    (void)comm, (void)stream, (void)call;
+    return PC_OK;
+}
+
+/* As on GPUs: the engine puts work into the stream's queue, here that of the op in front of it. */
+static void an_engine_that_queues(void **state)
+{
+    (void)state;
+    static const pc__engine engine = {.name = "queue", .run = queues};
+    static const int members[] = {0, 1};
+    static const char name[48] = "queue group";
+    char folder[] = "/tmp/paracord-queue-XXXXXX", file[64], trace[64];
+    if (ranks_most() < 2 || test_device().type != PC_SIM)
+        skip();
+    assert_non_null(mkdtemp(folder));
+    snprintf(trace, sizeof trace, "%s/trace", folder);
+    assert_ok(pc_trace_start(trace));
+    PC_SCOPE {
+        pc_stream *stream = pc_stream_current(test_device());
+        pc_tensor *t = pc_matmul(pc_ones(PC_SHAPE(64, 64), PC_F32, test_device()),
+                                 pc_ones(PC_SHAPE(64, 64), PC_F32, test_device()));
+        assert_non_null(t);
+        pc__comm comm = {.engine = &engine,
+                         .device = test_device(),
+                         .rank = 1,
+                         .size = 2,
+                         .group = name,
+                         .members = members,
+                         .log = &pc__group_log};
+        const pc__collective attributes = {.comm = &comm};
+        const pc_call call = {.op = &pc__ops[PC__OP_all_reduce], .n_out = 1, .out = {t}, .attributes = &attributes};
+        assert_ok(pc__collective_run(stream, &call));
+        comm.log->launches(&comm, stream);
+        assert_int_equal(comm.begun, 2);
+        assert_ok(pc_device_synchronize(test_device()));
+    }
+    assert_ok(pc_trace_stop());
+    const int all = pc__journal_read(entries, PC__JOURNAL_CALLS);
+    const pc__journal_entry *e = &entries[all - 2], *graph = &entries[all - 1];
+    assert_int_equal(e->state, PC__CALL_QUEUED);
+    assert_true(e->ticket > 0 && e->entered == 0 && e->finished == 0);
+    assert_int_equal(graph->number, 2);
+    assert_string_equal(pc__journal_op(graph), "a graph with collectives");
+    setenv("PARACORD_DIST_DUMP", folder, 1);
+    usleep(1100000); /* dumps within a second are one */
+    pc__dump_write("a test");
+    unsetenv("PARACORD_DIST_DUMP");
+    pc_calls_summary s;
+    pc_calls *calls = pc_calls_open(folder);
+    assert_not_null_ok(calls);
+    assert_ok(pc_calls_summarise(calls, &s));
+    assert_string_equal(s.ranks[1].entered, "2 of queue group, a graph with collectives");
+    assert_string_equal(s.ranks[1].state, "done"); /* the device is past its ticket */
+    pc_calls_summary_free(&s);
+    pc_calls_free(calls);
+    pc_timeline_summary times;
+    pc_timeline *t = pc_timeline_open(trace);
+    assert_not_null_ok(t);
+    assert_ok(pc_timeline_summarise(t, &times));
+    assert_int_equal(times.rank_count, 1);
+    assert_true(times.ranks[0].in_calls > 0); /* what the device has taken for that ticket */
+    assert_true(times.ranks[0].overlapped == 0);
+    pc_timeline_summary_free(&times);
+    pc_timeline_free(t);
+    snprintf(file, sizeof file, "%s/calls.rank0.json", folder);
+    assert_int_equal(unlink(file) + unlink(trace) + rmdir(folder), 0);
+}
+
 /* What cannot be written is logged, and changes no error. */
 static void a_folder_that_cannot_be_written(void **state)
 {
@@ -201,6 +275,7 @@ int main(void)
         cmocka_unit_test(launches_are_calls),
         cmocka_unit_test(a_missing_rank_is_named),
         cmocka_unit_test(a_folder_that_cannot_be_written),
+        cmocka_unit_test(an_engine_that_queues),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
