@@ -182,10 +182,12 @@ pc_status pc__calls_late(const pc__comm *comm, const pc_call *call, uint64_t num
     pc_status status = records ? look(comm, call, number, records) : PC_ERR_MEMORY;
     if (status == PC_OK) {
         name_missing(comm, call, number, records, missing, sizeof missing);
-        status = pc__fail(PC_ERR_TIMEOUT,
-                          "%s, number %llu of rank %d of %s, has waited %g s for %s; every rank must make the same "
-                          "calls (pc_group_set_timeout)",
-                          call->op->name, (unsigned long long)number, comm->rank, comm->group, comm->seconds, missing);
+        status =
+            pc__fail(PC_ERR_TIMEOUT,
+                     "%s, number %llu of rank %d of %s, has waited %g s for %s; every rank must make the same "
+                     "calls (pc_group_set_timeout)%s%s",
+                     call->op->name, (unsigned long long)number, comm->rank, comm->group, comm->seconds, missing,
+                     pc__dump_folder() ? "; paracord trace calls " : "", pc__dump_folder() ? pc__dump_folder() : "");
         pc__dump_all(pc_error_last()->message);
     }
     pc__free(records);

@@ -128,10 +128,12 @@ static void name_missing(const pc__place *p, const meeting *m, char *text, size_
 
 static pc_status tell_late(pc__place *p, const pc__arrival *a, const char *missing, double seconds)
 {
-    pc_status status = pc__fail(PC_ERR_STATE,
-                                "%s, number %lld of rank %d, has waited %g s for %s; every rank must make the same "
-                                "calls (pc_group_set_timeout)",
-                                a->name, (long long)a->number, a->rank, seconds, missing);
+    pc_status status =
+        pc__fail(PC_ERR_STATE,
+                 "%s, number %lld of rank %d, has waited %g s for %s; every rank must make the same "
+                 "calls (pc_group_set_timeout)%s%s",
+                 a->name, (long long)a->number, a->rank, seconds, missing,
+                 pc__dump_folder() ? "; paracord trace calls " : "", pc__dump_folder() ? pc__dump_folder() : "");
     if (p->aborted.status == PC_OK)
         p->aborted = *pc_error_last();
     pc__dump_all(pc_error_last()->message);
