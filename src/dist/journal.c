@@ -165,15 +165,13 @@ static uint64_t begins(pc__comm *comm, const pc_stream *stream, const pc_call *c
 }
 
 /* An engine that queues has done with it before the device has begun. */
-static void is_queued(pc__comm *comm, uint64_t entry, const pc_stream *stream, const pc_call *call)
+static void is_queued(const pc__comm *comm, uint64_t entry, const pc_stream *stream, const pc_call *call)
 {
     const uint64_t ticket = atomic_load_explicit(&stream->taken, memory_order_relaxed);
     set(entry, WORD(ticket), ticket);
     set(entry, WORD(entered), 0);
     set(entry, WORD(state), stream->recording ? PC__CALL_RECORDED : PC__CALL_QUEUED);
-    if (stream->recording)
-        comm->begun -= !is_pair(call->op->index);
-    else if (pc__tracing())
+    if (pc__tracing() && !stream->recording)
         pc__timeline_queued(comm, call, comm->begun, stream->id, ticket);
 }
 
@@ -185,9 +183,12 @@ static void draw(const pc__comm *comm, const pc_call *call, int64_t entered, int
 
 static void ends(pc__comm *comm, uint64_t entry, const pc_stream *stream, const pc_call *call, pc_status status)
 {
+    const bool queued = status == PC_OK && !comm->engine->on_host;
+    if (queued && stream->recording) /* its launches have numbers */
+        comm->begun -= !is_pair(call->op->index);
     if (!is_there(entry))
         return;
-    if (status == PC_OK && !comm->engine->on_host) {
+    if (queued) {
         is_queued(comm, entry, stream, call);
         return;
     }
