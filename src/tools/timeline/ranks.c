@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define OFTEN 0.6    /* of the calls to which one rank comes last: it does so for a reason of its own */
 #define MUCH 0.5     /* of all waiting that one rank causes: it is the one to look at */
 #define NOTICED 0.01 /* of the time of all ranks: less waiting is none */
 
@@ -170,6 +171,7 @@ static void say(pc_timeline_summary *s)
     }
     if (!worst)
         return;
+    const bool often = (double)worst->last >= OFTEN * s->collective_count;
     if (!s->collective_count)
         snprintf(s->rank_words, sizeof s->rank_words,
                  "no call of all ranks of a group: nobody is seen to wait for others");
@@ -179,16 +181,15 @@ static void say(pc_timeline_summary *s)
                  pc__timeline_time(waited, time), pc__timeline_time(in_calls, most_time));
     else if (s->rank_count > 1 && worst->caused >= MUCH * waited)
         snprintf(s->rank_words, sizeof s->rank_words,
-                 "rank %d is the straggler: it came last to %lld of %d calls, and the others waited %s for it in sum, "
-                 "%.0f %% of all "
+                 "%s%d%s: it came last to %lld of %d calls, and the others waited %s for it in sum, %.0f %% of all "
                  "waiting",
-                 worst->rank, (long long)worst->last, s->collective_count, pc__timeline_time(worst->caused, time),
+                 often ? "rank " : "most waiting is for rank ", worst->rank, often ? " is the straggler" : "",
+                 (long long)worst->last, s->collective_count, pc__timeline_time(worst->caused, time),
                  100 * worst->caused / waited);
     else
         snprintf(s->rank_words, sizeof s->rank_words,
-                 "no rank stands out: ranks waited %s for each other in sum, most of it (%s) for rank %d, which came "
-                 "last to %lld of "
-                 "%d calls",
+                 "no rank stands out: ranks waited %s for each other in sum, the largest part (%s) for rank %d, which "
+                 "came last to %lld of %d calls",
                  pc__timeline_time(waited, time), pc__timeline_time(worst->caused, most_time), worst->rank,
                  (long long)worst->last, s->collective_count);
 }
