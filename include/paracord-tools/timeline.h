@@ -148,10 +148,12 @@ typedef struct pc_timeline_summary {
     int rank_count, collective_count;
     pc_timeline_rank *ranks; /* by rank; none in a timeline without collectives */
     pc_timeline_collective *collectives;
-    int64_t unmatched;    /* calls whose others are in no file, or have another number */
-    char rank_words[400]; /* who the others wait for; "" without collectives */
-    char absent[96];      /* "rank 2": of the job, without a file; "" */
-    double clock_error;   /* within which the clocks of the ranks' hosts are known; 0 on one host */
+    int64_t unmatched; /* calls whose others are in no file, or have another number */
+    /* Who the others wait for: a rank that causes half of all waiting, called a straggler where it came last to six calls in
+     * ten; "" without collectives. */
+    char rank_words[400];
+    char absent[96];    /* "rank 2": of the job, without a file; "" */
+    double clock_error; /* within which the clocks of the ranks' hosts are known; 0 on one host */
 } pc_timeline_summary;
 
 /* Read a timeline; the caller releases it with pc_timeline_free. NULL: PC_ERR_FILE when the file cannot be read,

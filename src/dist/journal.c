@@ -24,9 +24,8 @@ static uint64_t put(const pc__journal_entry *entry)
     const uint64_t id = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
     memcpy(words, entry, sizeof words);
     atomic_store_explicit(&ring[id % SLOTS].id, 0, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
-    for (size_t i = 0; i < WORDS; i++)
-        atomic_store_explicit(&ring[id % SLOTS].words[i], words[i], memory_order_relaxed);
+    for (size_t i = 0; i < WORDS; i++) /* each behind that 0 */
+        atomic_store_explicit(&ring[id % SLOTS].words[i], words[i], memory_order_release);
     atomic_store_explicit(&ring[id % SLOTS].id, id, memory_order_release);
     return id;
 }
@@ -47,8 +46,7 @@ static bool take(uint64_t id, pc__journal_entry *entry)
     if (atomic_load_explicit(&ring[id % SLOTS].id, memory_order_acquire) != id)
         return false;
     for (size_t i = 0; i < WORDS; i++)
-        words[i] = atomic_load_explicit(&ring[id % SLOTS].words[i], memory_order_relaxed);
-    atomic_thread_fence(memory_order_acquire);
+        words[i] = atomic_load_explicit(&ring[id % SLOTS].words[i], memory_order_acquire);
     memcpy(entry, words, sizeof words);
     return is_there(id);
 }
