@@ -41,6 +41,7 @@
 #include <paracord/step.h>
 #include <paracord/stream.h>
 #include <paracord/tensor.h>
+#include <paracord/tensor_parallel.h>
 #include <paracord/text.h>
 #include <paracord/threads.h>
 #include <paracord/trace.h>

@@ -1,22 +1,17 @@
 /* embedding.c: rows of a table by their numbers. */
-#include "nn/module.h"
+#include "nn/layers.h"
 #include "ops/factory.h"
 #include "tensor/read.h"
 
-typedef struct embedding_layer {
-    int64_t rows, columns;
-    pc_fn_embedding_options spec;
-} embedding_layer;
-
 static pc_tensor *forward(pc_module *module, pc_tensor *x)
 {
-    const embedding_layer *layer = pc_module_data(module);
+    const pc__embedding_layer *layer = pc_module_data(module);
     return pc_fn_embedding(pc__module_own(module, "weight"), x, layer->spec);
 }
 
 static void describe(const pc_module *module, char *text, size_t n)
 {
-    const embedding_layer *layer = pc_module_data(module);
+    const pc__embedding_layer *layer = pc_module_data(module);
     const int at = snprintf(text, n, "%lld, %lld", (long long)layer->rows, (long long)layer->columns);
     if (layer->spec.padded && at > 0 && (size_t)at < n)
         snprintf(text + at, n - (size_t)at, ", padding_idx=%lld", (long long)layer->spec.padding_idx);
@@ -25,7 +20,7 @@ static void describe(const pc_module *module, char *text, size_t n)
 static const pc_module_class embedding_class = {.name = "Embedding", .forward = forward, .describe = describe};
 
 /* Standard normal; the row that stands for nothing is 0. */
-static pc_status add_table(pc_module *module, const embedding_layer *layer)
+static pc_status add_table(pc_module *module, const pc__embedding_layer *layer)
 {
     pc_status status = PC_OK;
     PC_SCOPE {
@@ -50,11 +45,12 @@ pc_module *pc_embedding_new(int64_t rows, int64_t columns, pc_embedding_options 
         return pc__null(PC_ERR_RANGE, "embedding: padding_idx is %lld; it must be %lld to %lld",
                         (long long)options.padding_idx, (long long)-rows, (long long)rows - 1);
     const int64_t row = options.padding_idx < 0 ? options.padding_idx + rows : options.padding_idx;
-    const embedding_layer layer = {rows, columns, {.padded = options.padded, .padding_idx = options.padded ? row : 0}};
+    const pc__embedding_layer layer = {
+        rows, columns, {.padded = options.padded, .padding_idx = options.padded ? row : 0}};
     pc_module *module = pc_module_new(&embedding_class, sizeof layer);
     if (!module)
         return NULL;
-    *(embedding_layer *)pc_module_data(module) = layer;
+    *(pc__embedding_layer *)pc_module_data(module) = layer;
     if (add_table(module, &layer) == PC_OK)
         return module;
     pc_module_free(module);

@@ -26,6 +26,11 @@ typedef struct pc__activation_layer {
     pc_activation_kind kind;
 } pc__activation_layer;
 
+typedef struct pc__embedding_layer {
+    int64_t rows, columns;
+    pc_fn_embedding_options spec;
+} pc__embedding_layer;
+
 typedef struct pc__dropout_layer {
     double p;
 } pc__dropout_layer;

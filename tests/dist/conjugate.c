@@ -1,0 +1,182 @@
+/* Collectives with gradients: of small whole numbers, so that every dtype has the sums exactly. */
+#include "dist/threads.h"
+
+#include <paracord/tensor_parallel.h>
+
+enum { ROOM = 1024 };
+
+static const pc_dtype dtypes[] = {PC_F32, PC_F16, PC_BF16, PC_F64};
+
+/* [2, 12, 3], a number of -3 to 3 each, others for each `which`. */
+static pc_tensor *numbers(int which, pc_dtype dtype, pc_device device)
+{
+    float v[72];
+    for (int i = 0; i < 72; i++)
+        v[i] = (float)((i * 5 + which * 3 + i / 7) % 7 - 3);
+    pc_tensor *t = pc_from_data(v, PC_SHAPE(2, 12, 3), PC_F32, device);
+    return pc_cast(t, dtype);
+}
+
+static pc_tensor *leaf(pc_tensor *t)
+{
+    return t && pc_require_grad(t, true) == PC_OK ? t : NULL;
+}
+
+static bool equal(pc_tensor *a, pc_tensor *b)
+{
+    float x[ROOM], y[ROOM];
+    const int64_t n = pc_tensor_count(a);
+    if (!a || !b || n != pc_tensor_count(b) || n > ROOM || pc_tensor_ndim(a) != pc_tensor_ndim(b))
+        return false;
+    for (int i = 0; i < pc_tensor_ndim(a); i++)
+        if (pc_tensor_size(a, i) != pc_tensor_size(b, i))
+            return false;
+    bool same = false;
+    PC_NO_GRAD {
+        same = pc_read(pc_cast(pc_contiguous(a), PC_F32), x, (size_t)n * sizeof *x) == PC_OK &&
+               pc_read(pc_cast(pc_contiguous(b), PC_F32), y, (size_t)n * sizeof *y) == PC_OK;
+    }
+    for (int64_t i = 0; i < n && same; i++)
+        same = x[i] == y[i];
+    return same;
+}
+
+static void copied_and_reduced(rank_work *r)
+{
+    for (int k = 0; k < 4; k++)
+        PC_SCOPE {
+            pc_tensor *x = leaf(numbers(0, dtypes[k], r->device));
+            pc_tensor *w = leaf(numbers(r->rank + 1, dtypes[k], r->device)), *c = numbers(9, dtypes[k], r->device);
+            pc_tensor *y = pc_reduce_from_group(pc_mul(pc_copy_to_group(x, r->group), w), r->group);
+            RANK_TRUE(y);
+            pc_tensor *all = numbers(1, dtypes[k], r->device);
+            for (int i = 1; i < r->size; i++)
+                all = pc_add(all, numbers(i + 1, dtypes[k], r->device));
+            RANK_TRUE(equal(y, pc_mul(x, all)));
+            RANK_OK(pc_backward_with(y, c));
+            RANK_TRUE(equal(pc_grad(x), pc_mul(c, all)));
+            RANK_TRUE(equal(pc_grad(w), pc_mul(c, x)));
+            RANK_TRUE(equal(c, numbers(9, dtypes[k], r->device))); /* what came in stays */
+        }
+}
+
+/* Along each dimension, of tensors in C order and not. */
+static void gathered(rank_work *r)
+{
+    for (int k = 0; k < 4; k++)
+        for (int i = 0; i < 6; i++)
+            PC_SCOPE {
+                const int dim = i % 3 - (i == 4 ? 3 : 0);
+                pc_tensor *parts[RANKS_MAX], *gradients[RANKS_MAX];
+                for (int q = 0; q < r->size; q++) {
+                    parts[q] = numbers(q, dtypes[k], r->device);
+                    gradients[q] = numbers(q + 11, dtypes[k], r->device);
+                }
+                pc_tensor *x = leaf(numbers(r->rank, dtypes[k], r->device));
+                const bool turned = i >= 3;
+                pc_tensor *y = pc_gather_from_group(turned ? pc_transpose(x, 0, 2) : x, r->group, dim);
+                pc_tensor *want = pc_cat(parts, r->size, turned ? (dim < 0 ? 1 : 2 - dim) : dim);
+                RANK_TRUE(equal(y, turned ? pc_transpose(want, 0, 2) : want));
+                pc_tensor *c = pc_cat(gradients, r->size, turned ? (dim < 0 ? 1 : 2 - dim) : dim);
+                RANK_OK(pc_backward_with(y, turned ? pc_transpose(c, 0, 2) : c));
+                RANK_TRUE(equal(pc_grad(x), gradients[r->rank]));
+            }
+}
+
+static void split(rank_work *r)
+{
+    if (12 % r->size)
+        return;
+    for (int k = 0; k < 4; k++)
+        PC_SCOPE {
+            const int64_t part = 12 / r->size;
+            pc_tensor *x = leaf(numbers(3, dtypes[k], r->device)), *c = numbers(4, dtypes[k], r->device);
+            pc_tensor *y = pc_split_to_group(x, r->group, 1);
+            RANK_TRUE(equal(y, pc_slice(numbers(3, dtypes[k], r->device), 1, r->rank * part, (r->rank + 1) * part, 1)));
+            RANK_OK(pc_backward_with(y, pc_contiguous(pc_slice(c, 1, r->rank * part, (r->rank + 1) * part, 1))));
+            RANK_TRUE(equal(pc_grad(x), c));
+        }
+}
+
+/* Where ranks go on in their own way, a copy behind a gather adds their gradients up. */
+static void gathered_for_each(rank_work *r)
+{
+    PC_SCOPE {
+        pc_tensor *x = leaf(numbers(r->rank, PC_F32, r->device)), *want = NULL;
+        pc_tensor *y = pc_copy_to_group(pc_gather_from_group(x, r->group, 0), r->group);
+        pc_tensor *c[RANKS_MAX];
+        for (int q = 0; q < r->size; q++)
+            c[q] = numbers(q * 2 + r->rank, PC_F32, r->device);
+        RANK_OK(pc_backward_with(y, pc_cat(c, r->size, 0)));
+        want = numbers(r->rank * 2, PC_F32, r->device);
+        for (int q = 1; q < r->size; q++)
+            want = pc_add(want, numbers(r->rank * 2 + q, PC_F32, r->device));
+        RANK_TRUE(equal(pc_grad(x), want));
+    }
+}
+
+/* Without a record nothing has a gradient, and what came in is not changed. */
+static void without_gradient(rank_work *r)
+{
+    PC_SCOPE {
+        pc_tensor *x = leaf(numbers(1, PC_F32, r->device)), *y[4] = {NULL};
+        PC_NO_GRAD {
+            y[0] = pc_copy_to_group(x, r->group);
+            y[1] = pc_reduce_from_group(x, r->group);
+            y[2] = pc_gather_from_group(x, r->group, 1);
+            y[3] = 12 % r->size ? y[0] : pc_split_to_group(x, r->group, 1);
+        }
+        for (int i = 0; i < 4; i++)
+            RANK_TRUE(y[i] && (!pc_requires_grad(y[i]) || y[i] == x || r->size == 1));
+        RANK_TRUE(equal(x, numbers(1, PC_F32, r->device)));
+    }
+}
+
+static void refused(rank_work *r)
+{
+    PC_SCOPE {
+        pc_tensor *x = numbers(1, PC_F32, r->device);
+        if (r->size == 5) {
+            RANK_TRUE(!pc_split_to_group(x, r->group, 1));
+            RANK_TRUE(pc_error_last()->status == PC_ERR_SHAPE && strstr(pc_error_last()->message, "5 ranks"));
+            pc_error_clear();
+        }
+        RANK_TRUE(!pc_gather_from_group(x, r->group, 3) && pc_failed());
+        pc_error_clear();
+        RANK_TRUE(!pc_split_to_group(x, r->group, -4) && pc_failed());
+        pc_error_clear();
+    }
+}
+
+static void every_number_of_ranks(void (*work)(rank_work *))
+{
+    const int most = ranks_most();
+    for (int n = 1; n <= most && n <= 5; n++)
+        ranks_work(n, work, NULL);
+}
+
+#define CASE(name)                                                                                                     \
+    static void name##_cases(void **state)                                                                             \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        every_number_of_ranks(name);                                                                                   \
+    }
+CASE(copied_and_reduced)
+CASE(gathered)
+CASE(split)
+CASE(gathered_for_each)
+CASE(without_gradient)
+CASE(refused)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(copied_and_reduced_cases),
+        cmocka_unit_test(gathered_cases),
+        cmocka_unit_test(split_cases),
+        cmocka_unit_test(gathered_for_each_cases),
+        cmocka_unit_test(without_gradient_cases),
+        cmocka_unit_test(refused_cases),
+    };
+    return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
+}

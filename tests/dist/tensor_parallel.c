@@ -1,0 +1,351 @@
+/* Networks whose weights are cut up among ranks: values, gradients and weights after training are those of the whole network,
+ * which each rank trains beside it. */
+#include "dist/threads.h"
+
+#include "dist/parallel.h"
+
+#include <math.h>
+#include <paracord/tensor_parallel.h>
+
+enum { ROWS = 10, WIDTH = 12, WIDE = 36, CLASSES = 12, SAMPLES = 14, STEPS = 4, ROOM = 2048, MOST_PARAMETERS = 16 };
+
+/* Without a group the whole network. */
+static pc_module *network(pc_group *group)
+{
+    pc_seed(3);
+    if (!group)
+        return pc_sequential(pc_embedding(ROWS, WIDTH), pc_linear(WIDTH, WIDE, .activation = PC_ACTIVATION_GELU_TANH),
+                             pc_linear(WIDE, WIDTH), pc_layer_norm(PC_SHAPE(WIDTH)),
+                             pc_linear(WIDTH, WIDE, .activation = PC_ACTIVATION_RELU),
+                             pc_linear(WIDE, WIDTH, .activation = PC_ACTIVATION_TANH), pc_linear(WIDTH, CLASSES));
+    return pc_sequential(
+        pc_parallel_embedding(ROWS, WIDTH, group),
+        pc_column_linear(WIDTH, WIDE, group, .activation = PC_ACTIVATION_GELU_TANH), pc_row_linear(WIDE, WIDTH, group),
+        pc_layer_norm(PC_SHAPE(WIDTH)),
+        pc_column_linear(WIDTH, WIDE, group, .activation = PC_ACTIVATION_RELU, .gather_output = true, .blocks = 3),
+        pc_row_linear(WIDE, WIDTH, group, .activation = PC_ACTIVATION_TANH, .whole_input = true),
+        pc_column_linear(WIDTH, CLASSES, group));
+}
+
+typedef struct twin {
+    pc_module *net;
+    pc_optimizer *optimizer;
+    pc_tensor *x, *labels, *loss;
+    pc_group *group; /* NULL: it is whole */
+} twin;
+
+static pc_status learn(void *user)
+{
+    const twin *t = user;
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        pc_tensor *y = pc_forward(t->net, t->x);
+        pc_tensor *loss = t->group ? pc_parallel_cross_entropy(y, t->labels, t->group) : pc_cross_entropy(y, t->labels);
+        status = pc_backward(loss);
+        if (status == PC_OK)
+            PC_NO_GRAD {
+                status = pc_copy(t->loss, loss);
+            }
+        if (status == PC_OK && t->optimizer)
+            status = pc_optimizer_step(t->optimizer);
+    }
+    return status;
+}
+
+static pc_status begin(twin *t, pc_group *group, pc_device device)
+{
+    int64_t x[SAMPLES], labels[SAMPLES];
+    for (int i = 0; i < SAMPLES; i++) {
+        x[i] = (i * 7 + 3) % ROWS;
+        labels[i] = i == 4 ? -100 : (i * 5 + 1) % CLASSES;
+    }
+    *t = (twin){.net = network(group), .group = group};
+    t->x = pc_from_data(x, PC_SHAPE(SAMPLES), PC_I64, device);
+    t->labels = pc_from_data(labels, PC_SHAPE(SAMPLES), PC_I64, device);
+    t->loss = pc_zeros(PC_SHAPE_SCALAR, PC_F32, device);
+    return t->net && t->x && t->labels && t->loss ? pc_module_to(t->net, device, PC_F32) : pc_error_last()->status;
+}
+
+static void end(twin *t)
+{
+    pc_optimizer_free(t->optimizer);
+    pc_module_free(t->net);
+    pc_tensor_free(t->x);
+    pc_tensor_free(t->labels);
+    pc_tensor_free(t->loss);
+}
+
+/* The largest difference, over the largest number. */
+static double apart(pc_tensor *want, pc_tensor *got)
+{
+    float a[ROOM], b[ROOM];
+    const int64_t n = want && got ? pc_tensor_count(want) : 0;
+    double most = 0, off = 0;
+    if (!n || n > ROOM || n != pc_tensor_count(got) || pc_read(want, a, (size_t)n * sizeof *a) != PC_OK ||
+        pc_read(got, b, (size_t)n * sizeof *b) != PC_OK)
+        return INFINITY;
+    for (int64_t i = 0; i < n; i++) {
+        most = fmax(most, fabs((double)a[i]));
+        off = fmax(off, fabs((double)a[i] - (double)b[i]));
+    }
+    return most > 0 ? off / most : off;
+}
+
+typedef struct comparison {
+    const twin *whole;
+    bool gradients;
+    int next;
+    double off; /* the largest */
+} comparison;
+
+static pc_status compare(void *context, const char *name, pc__named *part)
+{
+    comparison *c = context;
+    (void)name;
+    pc_parameter list[MOST_PARAMETERS];
+    pc_module_parameter_list(c->whole->net, list, MOST_PARAMETERS);
+    pc_tensor *want = list[c->next++].tensor, *own = part->object;
+    PC_SCOPE {
+        PC_NO_GRAD {
+            if (c->gradients)
+                want = pc_grad(want), own = pc_grad(own);
+            own = own && part->cut ? pc_contiguous(pc__cut_join(part->cut, own)) : own;
+            c->off = fmax(c->off, apart(want, own));
+        }
+    }
+    return PC_OK;
+}
+
+static double all_apart(const twin *whole, const twin *cut, bool gradients)
+{
+    comparison c = {.whole = whole, .gradients = gradients};
+    return pc__module_visit(cut->net, compare, &c) == PC_OK ? c.off : INFINITY;
+}
+
+static void one_pass(rank_work *r)
+{
+    twin whole, cut;
+    RANK_OK(begin(&whole, NULL, r->device));
+    RANK_OK(begin(&cut, r->group, r->device));
+    RANK_TRUE(all_apart(&whole, &cut, false) == 0); /* the same draws */
+    RANK_OK(learn(&whole));
+    RANK_OK(learn(&cut));
+    RANK_TRUE(apart(whole.loss, cut.loss) < 1e-6);
+    RANK_TRUE(all_apart(&whole, &cut, true) < 1e-6);
+    end(&whole);
+    end(&cut);
+}
+
+typedef struct job {
+    bool recorded;
+    double clip;
+} job;
+
+static void training(rank_work *r)
+{
+    const job *j = r->context;
+    twin both[2];
+    for (int k = 0; k < 2; k++) {
+        twin *t = &both[k];
+        RANK_OK(begin(t, k ? r->group : NULL, r->device));
+        t->optimizer = pc_sgd(t->net, .lr = 0.05, .momentum = 0.9);
+        RANK_TRUE(t->optimizer);
+        if (j->clip > 0 && k)
+            RANK_OK(pc_tensor_parallel_clip(t->net, t->optimizer, j->clip));
+        if (j->clip > 0 && !k)
+            RANK_OK(pc_optimizer_set_clip(t->optimizer, PC_CLIP_NORM, j->clip));
+        pc_step *step = j->recorded ? pc_step_new(learn, t, t->optimizer) : NULL;
+        for (int i = 0; i < STEPS; i++)
+            RANK_OK(step ? pc_step_run(step) : learn(t));
+        RANK_TRUE(!step || !pc_step_why(step));
+        pc_step_free(step);
+    }
+    RANK_TRUE(apart(both[0].loss, both[1].loss) < 3e-6);
+    RANK_TRUE(all_apart(&both[0], &both[1], false) < 3e-6);
+    end(&both[0]);
+    end(&both[1]);
+}
+
+/* Weights of a whole network go into the parts, and come back. */
+static void there_and_back(rank_work *r)
+{
+    twin whole, cut;
+    RANK_OK(begin(&whole, NULL, r->device));
+    RANK_OK(begin(&cut, r->group, r->device));
+    pc_module *other = network(NULL); /* on the CPU, of other weights */
+    pc_parameter list[MOST_PARAMETERS];
+    const int count = pc_module_parameter_list(other, list, MOST_PARAMETERS);
+    for (int i = 0; i < count; i++)
+        PC_SCOPE {
+            PC_NO_GRAD {
+                RANK_OK(pc_copy(list[i].tensor, pc_rand(pc_tensor_shape(list[i].tensor), PC_F32, PC_DEVICE_CPU)));
+            }
+        }
+    RANK_TRUE(all_apart(&whole, &cut, false) == 0);
+    RANK_OK(pc_tensor_parallel_cut(cut.net, other));
+    RANK_TRUE(all_apart(&whole, &cut, false) > 0.1);
+    RANK_OK(pc_tensor_parallel_join(cut.net, r->rank ? NULL : whole.net));
+    if (r->rank == 0)
+        for (int i = 0; i < count; i++) {
+            pc_parameter got[MOST_PARAMETERS];
+            pc_module_parameter_list(whole.net, got, MOST_PARAMETERS);
+            RANK_TRUE(apart(list[i].tensor, got[i].tensor) == 0);
+        }
+    pc_module *less = pc_sequential(pc_linear(2, 2));
+    RANK_TRUE(pc_tensor_parallel_cut(cut.net, less) == PC_ERR_SHAPE); /* 0.weight is there, and smaller */
+    pc_error_clear();
+    pc_module_free(less);
+    pc_module_free(other);
+    end(&whole);
+    end(&cut);
+}
+
+/* The loss by itself: reductions, ignored labels, columns beyond the classes. */
+static void losses(rank_work *r)
+{
+    static const pc_dtype dtypes[] = {PC_F32, PC_F64, PC_BF16};
+    for (int k = 0; k < 3 * 3 * 2; k++)
+        PC_SCOPE {
+            const pc_dtype dtype = dtypes[k % 3];
+            const pc_reduction reduction = k / 3 % 3 == 0   ? PC_REDUCTION_MEAN
+                                           : k / 3 % 3 == 1 ? PC_REDUCTION_SUM
+                                                            : PC_REDUCTION_NONE;
+            const int64_t classes = k / 9 ? 5 : 7, part = (classes + r->size - 1) / r->size, all = part * r->size;
+            float x[6 * 64];
+            int64_t labels[6];
+            for (int i = 0; i < 6 * all; i++)
+                x[i] = (float)((i * 37 + i / 5) % 41) * 0.5f - 10;
+            for (int i = 0; i < 6; i++)
+                labels[i] = i == 3 ? 2 : (i * 3 + 1) % classes;
+            pc_tensor *wide = pc_cast(pc_from_data(x, PC_SHAPE(2, 3, all), PC_F32, r->device), dtype);
+            pc_tensor *whole = pc_contiguous(pc_reshape(pc_slice(wide, 2, 0, classes, 1), PC_SHAPE(6, classes)));
+            pc_tensor *own = pc_contiguous(pc_slice(wide, 2, r->rank * part, (r->rank + 1) * part, 1));
+            pc_tensor *y = pc_from_data(labels, PC_SHAPE(2, 3), PC_I64, r->device);
+            RANK_OK(pc_require_grad(whole, true));
+            RANK_OK(pc_require_grad(own, true));
+            pc_tensor *want = pc_fn_cross_entropy(
+                whole, pc_reshape(y, PC_SHAPE(6)),
+                (pc_fn_cross_entropy_options){.reduction = reduction, .ignore = true, .ignore_index = 2});
+            pc_tensor *got = pc_fn_parallel_cross_entropy(
+                own, y, r->group,
+                (pc_parallel_cross_entropy_options){
+                    .reduction = reduction, .ignore = true, .ignore_index = 2, .classes = classes});
+            RANK_TRUE(want && got && pc_tensor_dtype(want) == pc_tensor_dtype(got));
+            const double most = dtype == PC_BF16 ? 8e-3 : 1e-6;
+            PC_NO_GRAD {
+                RANK_TRUE(apart(pc_cast(want, PC_F32), pc_cast(pc_reshape(got, pc_tensor_shape(want)), PC_F32)) < most);
+            }
+            RANK_OK(pc_backward(pc_sum(want)));
+            RANK_OK(pc_backward(pc_sum(got)));
+            PC_NO_GRAD {
+                pc_tensor *g =
+                    pc_pad(pc_cast(pc_grad(whole), PC_F32), PC_SHAPE(0), PC_SHAPE(all - classes), PC_PAD_CONSTANT, 0);
+                g = pc_contiguous(pc_slice(g, 1, r->rank * part, (r->rank + 1) * part, 1));
+                RANK_TRUE(apart(g, pc_contiguous(pc_reshape(pc_cast(pc_grad(own), PC_F32), PC_SHAPE(6, part)))) < most);
+            }
+        }
+}
+
+/* What is no class is told, in every rank, as by the layers that are not cut. */
+static void out_of_range(rank_work *r)
+{
+    const int64_t wrong[2] = {1, ROWS};
+    PC_SCOPE {
+        pc_tensor *x = pc_from_data(wrong, PC_SHAPE(2), PC_I64, r->device);
+        pc_tensor *logits = pc_zeros(PC_SHAPE(2, (ROWS + r->size - 1) / r->size), PC_F32, r->device);
+        pc_tensor *loss =
+            pc_fn_parallel_cross_entropy(logits, x, r->group, (pc_parallel_cross_entropy_options){.classes = ROWS});
+        float v;
+        RANK_TRUE(!loss || pc_read(loss, &v, sizeof v) != PC_OK);
+        RANK_TRUE(pc_error_last()->status == PC_ERR_RANGE);
+        pc_error_clear();
+        (void)!pc_device_synchronize(r->device); /* the group's stream is told, too */
+        pc_error_clear();
+    }
+}
+
+static void refused(rank_work *r)
+{
+    if (r->size != 3)
+        return;
+    RANK_TRUE(!pc_column_linear(4, 8, r->group));
+    RANK_TRUE(pc_error_last()->status == PC_ERR_ARGUMENT && strstr(pc_error_last()->message, "a multiple of 3"));
+    pc_error_clear();
+    RANK_TRUE(!pc_column_linear(4, 12, r->group, .blocks = 3));
+    RANK_TRUE(strstr(pc_error_last()->message, "a multiple of 9"));
+    pc_error_clear();
+    RANK_TRUE(!pc_row_linear(4, 12, r->group));
+    RANK_TRUE(strstr(pc_error_last()->message, "row_linear: 3 ranks cannot share 4 inputs"));
+    pc_error_clear();
+    RANK_TRUE(!pc_parallel_embedding(0, 12, r->group) && pc_error_last()->status == PC_ERR_ARGUMENT);
+    pc_error_clear();
+    PC_SCOPE {
+        pc_tensor *logits = pc_zeros(PC_SHAPE(2, 3), PC_F32, r->device);
+        pc_tensor *labels = pc_zeros(PC_SHAPE(2), PC_I64, r->device), *more = pc_zeros(PC_SHAPE(3), PC_I64, r->device);
+        RANK_TRUE(!pc_parallel_cross_entropy(logits, more, r->group) && pc_error_last()->status == PC_ERR_SHAPE);
+        pc_error_clear();
+        RANK_TRUE(!pc_parallel_cross_entropy(labels, labels, r->group) && pc_error_last()->status == PC_ERR_SHAPE);
+        pc_error_clear();
+        RANK_TRUE(!pc_parallel_cross_entropy(logits, logits, r->group) && pc_failed());
+        pc_error_clear();
+        RANK_TRUE(!pc_fn_parallel_cross_entropy(logits, labels, r->group,
+                                                (pc_parallel_cross_entropy_options){.classes = 10}) &&
+                  strstr(pc_error_last()->message, "1 to 9"));
+        pc_error_clear();
+    }
+}
+
+static void every_number_of_ranks(void (*work)(rank_work *), void *context)
+{
+    const int most = ranks_most();
+    for (int n = 1; n <= most && n <= 4; n++)
+        ranks_work(n, work, context);
+}
+
+static void passes(void **state)
+{
+    (void)state;
+    every_number_of_ranks(one_pass, NULL);
+}
+
+static void plain_steps(void **state)
+{
+    (void)state;
+    every_number_of_ranks(training, &(job){.recorded = false});
+    every_number_of_ranks(training, &(job){.recorded = false, .clip = 0.1});
+}
+
+static void recorded_steps(void **state)
+{
+    (void)state;
+    every_number_of_ranks(training, &(job){.recorded = true});
+    every_number_of_ranks(training, &(job){.recorded = true, .clip = 0.1});
+}
+
+static void whole_networks(void **state)
+{
+    (void)state;
+    every_number_of_ranks(there_and_back, NULL);
+}
+
+static void loss_of_parts(void **state)
+{
+    (void)state;
+    every_number_of_ranks(losses, NULL);
+    every_number_of_ranks(out_of_range, NULL);
+}
+
+static void errors(void **state)
+{
+    (void)state;
+    every_number_of_ranks(refused, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(passes),         cmocka_unit_test(plain_steps),   cmocka_unit_test(recorded_steps),
+        cmocka_unit_test(whole_networks), cmocka_unit_test(loss_of_parts), cmocka_unit_test(errors),
+    };
+    return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
+}
