@@ -1,6 +1,5 @@
 /* batch_norm.c: the layers BatchNorm1d and BatchNorm2d, whose running statistics are buffers. */
 #include "nn/norm.h"
-#include "ops/norm.h"
 
 #include <math.h>
 
@@ -8,11 +7,13 @@ typedef struct batch_norm_layer {
     int64_t channels;
     double eps, momentum; /* below 0: the mean over all batches */
     int least, most;      /* dimensions */
+    pc__norm_peers peers; /* with whom it is trained */
 } batch_norm_layer;
 
 static pc_tensor *forward(pc_module *module, pc_tensor *x)
 {
     const batch_norm_layer *layer = pc_module_data(module);
+    const bool training = pc_module_is_training(module);
     pc_tensor *mean = pc__module_own(module, "running_mean"), *var = pc__module_own(module, "running_var");
     if (x->ndim < layer->least || x->ndim > layer->most || x->shape[1] != layer->channels) {
         char wanted[64];
@@ -21,8 +22,8 @@ static pc_tensor *forward(pc_module *module, pc_tensor *x)
         return pc__null(PC_ERR_SHAPE, "batch_norm: the input has shape %s; it must be %s", PC__SHAPE_OF(x), wanted);
     }
     return pc__batch_norm(x, mean, var, pc__module_own(module, "num_batches_tracked"), pc__module_own(module, "weight"),
-                          pc__module_own(module, "bias"), !mean || pc_module_is_training(module), layer->momentum,
-                          layer->eps);
+                          pc__module_own(module, "bias"), !mean || training, layer->momentum, layer->eps,
+                          training ? &layer->peers : NULL);
 }
 
 static void describe(const pc_module *module, char *text, size_t n)
@@ -39,6 +40,18 @@ static void describe(const pc_module *module, char *text, size_t n)
 
 static const pc_module_class batch_norm1d_class = {.name = "BatchNorm1d", .forward = forward, .describe = describe},
                              batch_norm2d_class = {.name = "BatchNorm2d", .forward = forward, .describe = describe};
+
+bool pc__is_batch_norm(const pc_module *module)
+{
+    return module->type == &batch_norm1d_class || module->type == &batch_norm2d_class;
+}
+
+void pc__batch_norm_share(pc_module *module, const pc__norm_peers *peers)
+{
+    batch_norm_layer *layer = pc_module_data(module);
+    layer->peers = *peers;
+    module->version++;
+}
 
 static pc_status add_buffers(pc_module *module, int64_t channels)
 {

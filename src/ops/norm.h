@@ -58,9 +58,34 @@ typedef struct pc__running_step_attributes {
     double unbiased; /* n / (n - 1) */
 } pc__running_step_attributes;
 
-/* pc_fn_batch_norm, which counts batches in `tracked` (int64, of one element; NULL: nothing is counted). */
+/* Others who have parts of the same batch: ranks, each with its part of the samples. All of them make the same calls. */
+typedef struct pc__norm_peers {
+    void *context;
+    int count; /* this one among them; 0 and 1: there are no others */
+    pc_status (*gather)(void *context, pc_tensor *to, pc_tensor *from); /* `to` becomes all `from`s in order */
+    pc_status (*sum)(void *context, pc_tensor *t);                      /* t becomes the sum of all */
+} pc__norm_peers;
+
+/* pc_fn_batch_norm, which counts batches in `tracked` (int64, of one element; NULL: nothing is counted). A batch that is
+ * trained with is that of all peers, who are NULL where there are none. */
 pc_tensor *pc__batch_norm(pc_tensor *x, pc_tensor *running_mean, pc_tensor *running_var, pc_tensor *tracked,
-                          pc_tensor *weight, pc_tensor *bias, bool training, double momentum, double eps);
+                          pc_tensor *weight, pc_tensor *bias, bool training, double momentum, double eps,
+                          const pc__norm_peers *peers);
+
+/* What the op makes of x, y and statistics; all go with the scope. `a` has groups, eps and apart; the rest is set. */
+pc_status pc__channel_norm(int op, pc_tensor *x, pc_tensor *const *stored, pc_tensor *weight, pc_tensor *bias,
+                           pc__channel_norm_attributes *a, pc_tensor **out);
+
+/* x in a memory order that kernels know: C order, or channels last. NULL flows. */
+pc_tensor *pc__channels_arranged(pc_tensor *x);
+
+/* norm_shared.c: pc__batch_norm where statistics are those of all peers, and kept in running mean and variance unless they are NULL. */
+pc_tensor *pc__shared_norm(pc_tensor *x, pc_tensor *const *running, pc_tensor *tracked, pc_tensor *weight,
+                           pc_tensor *bias, double momentum, double eps, const pc__norm_peers *peers);
+
+/* Running mean and variance, and the count of batches unless it is NULL, go on by what was found. */
+pc_status pc__running_step(pc_tensor *const *running, pc_tensor *tracked, pc_tensor *const *found, double share,
+                           double unbiased);
 
 /* PC_OK where weight or bias, NULL or of a dtype that goes with x's: that one, or float32 beside 16 bits. */
 pc_status pc__norm_dtype_check(const char *who, const pc_tensor *x, const pc_tensor *parameter);

@@ -66,7 +66,7 @@ static void describe(pc__channel_norm_attributes *a, const pc_tensor *x)
     }
 }
 
-static pc_tensor *arranged(pc_tensor *x)
+pc_tensor *pc__channels_arranged(pc_tensor *x)
 {
     return !x || pc__is_contiguous(x) || lies_last(x) ? x : pc_contiguous(x);
 }
@@ -78,9 +78,8 @@ static pc_tensor *without_gradient(pc_tensor *t)
     return pc__tensor_new(&meta, t->storage->device);
 }
 
-/* What op makes of it, y and statistics; all go with the scope. */
-static pc_status run(int op, pc_tensor *x, pc_tensor *const *stored, pc_tensor *weight, pc_tensor *bias,
-                     pc__channel_norm_attributes *a, pc_tensor **out)
+pc_status pc__channel_norm(int op, pc_tensor *x, pc_tensor *const *stored, pc_tensor *weight, pc_tensor *bias,
+                           pc__channel_norm_attributes *a, pc_tensor **out)
 {
     pc_tensor *in[5] = {x}, *rest[4] = {NULL, NULL, weight, bias};
     int n_in = 1;
@@ -113,15 +112,16 @@ pc_tensor *pc_fn_group_norm(pc_tensor *x, int64_t groups, pc_tensor *weight, pc_
     pc_tensor *out[PC__OUT_MAX] = {NULL}, *result = NULL;
     PC_SCOPE {
         pc__channel_norm_attributes a = {.groups = groups, .eps = eps, .apart = true};
-        if (run(PC__OP_group_norm, arranged(pc__autocast_up(x)), NULL, weight ? pc__autocast_up(weight) : NULL,
-                bias ? pc__autocast_up(bias) : NULL, &a, out) == PC_OK)
+        if (pc__channel_norm(PC__OP_group_norm, pc__channels_arranged(pc__autocast_up(x)), NULL,
+                             weight ? pc__autocast_up(weight) : NULL, bias ? pc__autocast_up(bias) : NULL, &a,
+                             out) == PC_OK)
             result = pc_keep(out[0]);
     }
     return result;
 }
 
 static pc_status check_running(const pc_tensor *x, const pc_tensor *mean, const pc_tensor *var, bool training,
-                               double momentum)
+                               bool shared, double momentum)
 {
     if (!mean != !var)
         return pc__fail(PC_ERR_ARGUMENT,
@@ -133,21 +133,17 @@ static pc_status check_running(const pc_tensor *x, const pc_tensor *mean, const 
         return pc__fail(PC_ERR_ARGUMENT, "batch_norm: the momentum is %g; it must be finite", momentum);
     PC__TRY(check_vector("batch_norm", "running mean", x, mean));
     PC__TRY(check_vector("batch_norm", "running variance", x, var));
-    if (training && x->shape[1] && pc_tensor_count(x) == x->shape[1])
+    if (training && !shared && x->shape[1] && pc_tensor_count(x) == x->shape[1])
         return pc__fail(PC_ERR_SHAPE,
                         "batch_norm: an input of shape %s has one number for each channel; training takes more",
                         PC__SHAPE_OF(x));
     return PC_OK;
 }
 
-/* Nothing comes of no numbers; batches are counted all the same. */
-static pc_status run_on(pc_tensor *const *running, pc_tensor *tracked, pc_tensor *const *found, const pc_tensor *x,
-                        double momentum)
+pc_status pc__running_step(pc_tensor *const *running, pc_tensor *tracked, pc_tensor *const *found, double share,
+                           double unbiased)
 {
-    const int64_t n = x->shape[1] ? pc_tensor_count(x) / x->shape[1] : 0;
-    if (!running[0] || n == 0)
-        return tracked && x->shape[1] ? pc_copy(tracked, pc_add_scalar(tracked, 1)) : PC_OK;
-    const pc__running_step_attributes a = {momentum, (double)n / (double)(n - 1)};
+    const pc__running_step_attributes a = {share, unbiased};
     pc_call call = {.op = &pc__ops[PC__OP_running_step],
                     .in = (pc_tensor *[]){found[0], found[1]},
                     .n_in = 2,
@@ -158,17 +154,31 @@ static pc_status run_on(pc_tensor *const *running, pc_tensor *tracked, pc_tensor
     return pc_dispatch(&call);
 }
 
-pc_tensor *pc__batch_norm(pc_tensor *x, pc_tensor *running_mean, pc_tensor *running_var, pc_tensor *tracked,
-                          pc_tensor *weight, pc_tensor *bias, bool training, double momentum, double eps)
+/* Nothing comes of no numbers; batches are counted all the same. */
+static pc_status run_on(pc_tensor *const *running, pc_tensor *tracked, pc_tensor *const *found, const pc_tensor *x,
+                        double momentum)
 {
+    const int64_t n = x->shape[1] ? pc_tensor_count(x) / x->shape[1] : 0;
+    if (!running[0] || n == 0)
+        return tracked && x->shape[1] ? pc_copy(tracked, pc_add_scalar(tracked, 1)) : PC_OK;
+    return pc__running_step(running, tracked, found, momentum, (double)n / (double)(n - 1));
+}
+
+pc_tensor *pc__batch_norm(pc_tensor *x, pc_tensor *running_mean, pc_tensor *running_var, pc_tensor *tracked,
+                          pc_tensor *weight, pc_tensor *bias, bool training, double momentum, double eps,
+                          const pc__norm_peers *peers)
+{
+    const bool shared = training && peers && peers->count > 1;
     pc_tensor *running[2] = {running_mean, running_var}, *out[PC__OUT_MAX] = {NULL}, *result = NULL;
     if (check("batch_norm", x, weight, bias, eps) != PC_OK ||
-        check_running(x, running_mean, running_var, training, momentum) != PC_OK)
+        check_running(x, running_mean, running_var, training, shared, momentum) != PC_OK)
         return NULL;
+    if (shared)
+        return pc__shared_norm(x, running, tracked, weight, bias, momentum, eps, peers);
     PC_SCOPE {
         pc__channel_norm_attributes a = {.groups = x->shape[1], .eps = eps};
-        pc_status status = run(training ? PC__OP_batch_norm : PC__OP_stored_norm, arranged(x),
-                               training ? NULL : running, weight, bias, &a, out);
+        pc_status status = pc__channel_norm(training ? PC__OP_batch_norm : PC__OP_stored_norm, pc__channels_arranged(x),
+                                            training ? NULL : running, weight, bias, &a, out);
         if (training && status == PC_OK && !pc__again_number()) /* it has counted this batch */
             PC_NO_GRAD {
                 status = run_on(running, tracked, out + 1, x, momentum);
@@ -184,7 +194,7 @@ pc_tensor *pc_fn_batch_norm(pc_tensor *x, pc_tensor *running_mean, pc_tensor *ru
     PC__NEED_OR(NULL, x);
     if (momentum < 0)
         return pc__null(PC_ERR_ARGUMENT, "batch_norm: the momentum is %g; it must be at least 0", momentum);
-    return pc__batch_norm(x, running_mean, running_var, NULL, weight, bias, training, momentum, eps);
+    return pc__batch_norm(x, running_mean, running_var, NULL, weight, bias, training, momentum, eps, NULL);
 }
 
 pc_status pc__infer_channel_norm(pc_call *call, pc__meta *out)
