@@ -61,7 +61,8 @@ static void describe(const pc_module *module, char *text, size_t n)
              l->group->rank, l->group->size);
 }
 
-static const pc_module_class embedding_class = {.name = "VocabParallelEmbedding", .forward = forward, .describe = describe};
+static const pc_module_class embedding_class = {
+    .name = "VocabParallelEmbedding", .forward = forward, .describe = describe};
 
 pc_module *pc_parallel_embedding_new(int64_t rows, int64_t columns, pc_group *group, pc_embedding_options options)
 {

@@ -166,6 +166,49 @@ static void training(rank_work *r)
     end(&both[1]);
 }
 
+/* Four ranks as a grid: rows have the parts of a network, columns parts of the batch. */
+static void grid(rank_work *r)
+{
+    const job *j = r->context;
+    pc_group *row, *column;
+    twin whole, cut;
+    RANK_OK(pc_group_split(r->group, r->rank / 2, r->rank, &row));
+    RANK_OK(pc_group_split(r->group, r->rank % 2, r->rank, &column));
+    RANK_OK(begin(&whole, NULL, r->device));
+    RANK_OK(begin(&cut, row, r->device));
+    PC_SCOPE {
+        const int64_t half = SAMPLES / 2, from = half * pc_group_rank(column);
+        pc_tensor *labels = pc_masked_fill(whole.labels, pc_lt(whole.labels, pc_scalar(0, PC_I64, r->device)), 1);
+        RANK_OK(pc_copy(whole.labels, labels)); /* as many that count in each half: the mean of means is the mean */
+        pc_tensor_free(cut.x);
+        pc_tensor_free(cut.labels);
+        cut.x = pc_tensor_retain(pc_clone(pc_slice(whole.x, 0, from, from + half, 1)));
+        cut.labels = pc_tensor_retain(pc_clone(pc_slice(labels, 0, from, from + half, 1)));
+    }
+    pc_ddp *ddp = pc_ddp(cut.net, column, .bucket_mb = 1e-3);
+    RANK_TRUE(ddp);
+    for (int k = 0; k < 2; k++) {
+        twin *t = k ? &cut : &whole;
+        t->optimizer = pc_sgd(t->net, .lr = 0.05, .momentum = 0.9);
+        RANK_TRUE(t->optimizer);
+        if (j->clip > 0)
+            RANK_OK(k ? pc_tensor_parallel_clip(t->net, t->optimizer, j->clip)
+                      : pc_optimizer_set_clip(t->optimizer, PC_CLIP_NORM, j->clip));
+        pc_step *step = j->recorded ? pc_step_new(learn, t, t->optimizer) : NULL;
+        for (int i = 0; i < STEPS; i++)
+            RANK_OK(step ? pc_step_run(step) : learn(t));
+        RANK_TRUE(!step || !pc_step_why(step));
+        pc_step_free(step);
+    }
+    RANK_TRUE(all_apart(&whole, &cut, false) < 3e-6);
+    pc_ddp_free(ddp);
+    end(&whole);
+    end(&cut);
+    RANK_OK(pc_device_synchronize(r->device));
+    pc_group_free(row);
+    pc_group_free(column);
+}
+
 /* Weights of a whole network go into the parts, and come back. */
 static void there_and_back(rank_work *r)
 {
@@ -322,6 +365,16 @@ static void recorded_steps(void **state)
     every_number_of_ranks(training, &(job){.recorded = true, .clip = 0.1});
 }
 
+static void grids(void **state)
+{
+    (void)state;
+    if (ranks_most() < 4)
+        return;
+    ranks_work(4, grid, &(job){.recorded = false});
+    ranks_work(4, grid, &(job){.recorded = true});
+    ranks_work(4, grid, &(job){.recorded = true, .clip = 0.1});
+}
+
 static void whole_networks(void **state)
 {
     (void)state;
@@ -344,8 +397,9 @@ static void errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(passes),         cmocka_unit_test(plain_steps),   cmocka_unit_test(recorded_steps),
-        cmocka_unit_test(whole_networks), cmocka_unit_test(loss_of_parts), cmocka_unit_test(errors),
+        cmocka_unit_test(passes), cmocka_unit_test(plain_steps),    cmocka_unit_test(recorded_steps),
+        cmocka_unit_test(grids),  cmocka_unit_test(whole_networks), cmocka_unit_test(loss_of_parts),
+        cmocka_unit_test(errors),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
 }
