@@ -14,6 +14,7 @@
 #ifndef PARACORD_GPT_H
 #define PARACORD_GPT_H
 
+#include <paracord/group.h>
 #include <paracord/nn.h>
 #include <paracord/text.h>
 
@@ -27,6 +28,7 @@ typedef struct pc_gpt_options {
     int context;              /* the most tokens that it looks back on */
     int64_t vocabulary;       /* 0 means GPT-2's 50257 */
     double dropout;           /* of embeddings, attention's weights and what each half of a block adds; 0: none */
+    pc_group *group;          /* ranks among which it is cut up (tensor_parallel.h), who share the heads; NULL: none */
 } pc_gpt_options;
 
 /* A network on the CPU with weights drawn as GPT-2's were: normal with deviation 0.02, what adds to the residual stream by
@@ -54,6 +56,24 @@ PC_API double pc_gpt_flops(const pc_module *gpt, int64_t length);
  * [batch, length]. */
 PC_API PC_MUST_USE pc_tensor *pc_gpt_loss(pc_tensor *logits, pc_tensor *targets);
 
+/* --- cut up among the ranks of a group (tensor_parallel.h) ---
+ *
+ *     pc_module *gpt = pc_gpt(.size = "gpt2", .group = group);            // or pc_gpt_cut(whole, group)
+ *     pc_tensor *loss = pc_gpt_parallel_loss(gpt, pc_forward(gpt, x), y);
+ *
+ * Each rank has size/ranks of the heads and of the inner numbers of each block, and the rows of the table for a part of the
+ * vocabulary; norms, positions and the biases of what adds to the residual stream are whole. Its function gives this rank's
+ * part of the logits, [batch, length, ceil(vocabulary / ranks)]. pc_seed in all ranks alike: what is whole has the same
+ * dropout in all ranks; heads draw by rank. What is not for a network that is cut (pc_gpt_write, pc_gpt_train) says so. */
+
+/* (d) pc_gpt_loss of a network's logits, this rank's part of them [batch, length, part] where it is cut; targets int64
+ * [batch, length] -> [], the same in all ranks. */
+PC_API PC_MUST_USE pc_tensor *pc_gpt_parallel_loss(const pc_module *gpt, pc_tensor *logits, pc_tensor *targets);
+
+/* This rank's part of a whole network, such as one of pc_gpt_open: a new one, with its weights, where those are. The whole one
+ * stays the caller's. NULL: PC_ERR_ARGUMENT. */
+PC_API PC_MUST_USE pc_module *pc_gpt_cut(const pc_module *gpt, pc_group *group);
+
 /* --- files --- */
 
 /* A network from a folder with config.json and model.safetensors, as Hugging Face's GPT2LMHeadModel.save_pretrained leaves
@@ -61,7 +81,8 @@ PC_API PC_MUST_USE pc_tensor *pc_gpt_loss(pc_tensor *logits, pc_tensor *targets)
  * PC_ERR_FORMAT, PC_ERR_UNSUPPORTED (another architecture), PC_ERR_NOT_FOUND and PC_ERR_SHAPE name the tensor. */
 PC_API PC_MUST_USE pc_module *pc_gpt_open(const char *folder, pc_device device);
 
-/* Write these two files into a folder, which is made. */
+/* Write these two files into a folder, which is made. A network that is cut is put together: all ranks of its group call it,
+ * the first one writes, and an error there is every rank's. */
 PC_API PC_MUST_USE pc_status pc_gpt_save(const pc_module *gpt, const char *folder);
 
 /* --- writing --- */

@@ -7,9 +7,10 @@
  * Every rank of the group has the same batch, and a part of each weight. A cut dimension is shared out equally: part
  * number `rank` is this rank's. Weights are drawn as those of the layer that is not cut, which takes as many draws of the
  * thread's generator: ranks that have the same seed have one network, whatever their number. What is not cut (the bias of
- * a row linear, all other layers) is the same in all ranks, and so are its gradients, up to nothing: they are computed of
+ * a row linear, all other layers) is the same in all ranks, and so are its gradients, to the bit: they are computed of
  * the same numbers in the same order. Ranks draw dropouts of tensors that are not cut alike, where they have the same seed
- * and have made the same draws.
+ * and have made the same draws; those of tensors that are cut would be alike in all parts, too, unless the program gives
+ * the thread another seed for them (pc_generator_set), as a GPT does for its heads.
  *
  * The group is not owned: it lives longer than the layers, what was computed through it and was not differentiated yet, and
  * steps that were recorded. Errors that other ranks cause are the group's (group.h). With data parallel training a rank is
@@ -122,7 +123,7 @@ PC_API PC_MUST_USE pc_status pc_tensor_parallel_join(pc_module *parallel, pc_mod
 
 /* pc_optimizer_set_clip(optimizer, PC_CLIP_NORM, norm) where the norm is that of the whole network's gradients: what is cut
  * counts in every rank, what is not cut once. `module` is what the optimiser was made for, and lives as long. All ranks
- * call it. Steps of a loss scaler (amp.h) see this rank's gradients alone: train cut networks in bfloat16, not float16. */
+ * call it. pc_zero_step takes another norm, and knows nothing of cuts. Steps of a loss scaler (amp.h) see this rank's gradients alone: train cut networks in bfloat16, not float16. */
 PC_API PC_MUST_USE pc_status pc_tensor_parallel_clip(pc_module *module, pc_optimizer *optimizer, double norm);
 
 PC_END

@@ -4,7 +4,7 @@
 
 #include "nn/module.h"
 
-#include <paracord/group.h>
+#include <paracord/tensor_parallel.h>
 
 /* Which part of a parameter a rank has. Dimension `dim` of the whole one is `blocks` of one size, one behind the other, and
  * the ranks have equal parts of each. Where they cannot share it equally, there is one block, and the last ranks have zeros
@@ -24,6 +24,13 @@ pc_status pc__cut_parameter(pc_module *module, const char *name, pc_tensor *whol
 
 /* PC_ERR_ARGUMENT where the ranks cannot share `size`, of which `what` says what it is. */
 pc_status pc__cut_check(const char *who, const char *what, int64_t size, int64_t blocks, const pc_group *group);
+
+/* Of a linear layer that is whole, which they release: NULL flows. */
+pc_module *pc__column_linear_of(pc_module *whole, pc_group *group, bool gather_output, int blocks);
+pc_module *pc__row_linear_of(pc_module *whole, pc_group *group, bool whole_input);
+
+/* Of a whole table, which stays the caller's. */
+pc_module *pc__parallel_embedding_of(pc_tensor *table, pc_group *group, pc_fn_embedding_options options);
 
 /* parallel_embedding.c: places 0 to all - 1 among the `part` that this rank has; *mine, bool, says which are there. Of
  * others it is 0, but what is no place at all stays, and is none of the part either. The scope's. */

@@ -64,19 +64,27 @@ static void describe(const pc_module *module, char *text, size_t n)
 static const pc_module_class embedding_class = {
     .name = "VocabParallelEmbedding", .forward = forward, .describe = describe};
 
+pc_module *pc__parallel_embedding_of(pc_tensor *table, pc_group *group, pc_fn_embedding_options options)
+{
+    pc_module *module = table ? pc_module_new(&embedding_class, sizeof(layer)) : NULL;
+    if (!module)
+        return NULL;
+    layer *l = pc_module_data(module);
+    *l = (layer){{table->shape[0], table->shape[1], options}, group, {group, 0, 1, table->shape[0]}};
+    if (pc__cut_parameter(module, "weight", table, &l->cut) == PC_OK)
+        return module;
+    pc_module_free(module);
+    return NULL;
+}
+
 pc_module *pc_parallel_embedding_new(int64_t rows, int64_t columns, pc_group *group, pc_embedding_options options)
 {
     PC__NEED_OR(NULL, group);
     pc_module *whole = pc_embedding_new(rows, columns, options);
-    pc_module *module = whole ? pc_module_new(&embedding_class, sizeof(layer)) : NULL;
-    if (module) {
-        layer *l = pc_module_data(module);
-        *l = (layer){*(const pc__embedding_layer *)pc_module_data(whole), group, {group, 0, 1, rows}};
-        if (pc__cut_parameter(module, "weight", pc__module_own(whole, "weight"), &l->cut) != PC_OK) {
-            pc_module_free(module);
-            module = NULL;
-        }
-    }
+    if (!whole)
+        return NULL;
+    const pc__embedding_layer *w = pc_module_data(whole);
+    pc_module *module = pc__parallel_embedding_of(pc__module_own(whole, "weight"), group, w->spec);
     pc_module_free(whole);
     return module;
 }

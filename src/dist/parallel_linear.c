@@ -79,12 +79,15 @@ static pc_status add(pc_module *module, const pc_module *whole)
                          : pc_module_add_parameter(module, "bias", bias);
 }
 
-static pc_module *make(const pc_module_class *type, const layer *l, pc_linear_options options)
+static pc_module *make(const pc_module_class *type, layer l, pc_module *whole)
 {
-    pc_module *whole = pc_linear_new(l->in, l->out, options);
-    pc_module *module = whole ? pc_module_new(type, sizeof *l) : NULL;
+    const pc__linear_layer *w = whole ? pc_module_data(whole) : NULL;
+    pc_module *module = w ? pc_module_new(type, sizeof l) : NULL;
     if (module) {
-        *(layer *)pc_module_data(module) = *l;
+        l.in = w->in;
+        l.out = w->out;
+        l.activation = w->activation;
+        *(layer *)pc_module_data(module) = l;
         if (add(module, whole) != PC_OK) {
             pc_module_free(module);
             module = NULL;
@@ -94,22 +97,27 @@ static pc_module *make(const pc_module_class *type, const layer *l, pc_linear_op
     return module;
 }
 
+pc_module *pc__column_linear_of(pc_module *whole, pc_group *group, bool gather_output, int blocks)
+{
+    const pc__cut cut = {group, 0, blocks, whole ? ((const pc__linear_layer *)pc_module_data(whole))->out : 0};
+    return make(&column_class, (layer){.group = group, .around = gather_output, .weight = cut, .bias = cut}, whole);
+}
+
+pc_module *pc__row_linear_of(pc_module *whole, pc_group *group, bool whole_input)
+{
+    const pc__cut cut = {group, 1, 1, whole ? ((const pc__linear_layer *)pc_module_data(whole))->in : 0};
+    return make(&row_class, (layer){.group = group, .around = whole_input, .weight = cut}, whole);
+}
+
 pc_module *pc_column_linear_new(int64_t in, int64_t out, pc_group *group, pc_column_linear_options options)
 {
     PC__NEED_OR(NULL, group);
     const int blocks = options.blocks ? options.blocks : 1;
     if (pc__cut_check("column_linear", "outputs", out, blocks, group) != PC_OK)
         return NULL;
-    const layer l = {.in = in,
-                     .out = out,
-                     .activation = options.activation,
-                     .group = group,
-                     .around = options.gather_output,
-                     .weight = {group, 0, blocks, out},
-                     .bias = {group, 0, blocks, out}};
-    return make(
-        &column_class, &l,
-        (pc_linear_options){.no_bias = options.no_bias, .activation = options.activation, .init = options.init});
+    const pc_linear_options whole = {
+        .no_bias = options.no_bias, .activation = options.activation, .init = options.init};
+    return pc__column_linear_of(pc_linear_new(in, out, whole), group, options.gather_output, blocks);
 }
 
 pc_module *pc_row_linear_new(int64_t in, int64_t out, pc_group *group, pc_row_linear_options options)
@@ -117,13 +125,7 @@ pc_module *pc_row_linear_new(int64_t in, int64_t out, pc_group *group, pc_row_li
     PC__NEED_OR(NULL, group);
     if (pc__cut_check("row_linear", "inputs", in, 1, group) != PC_OK)
         return NULL;
-    const layer l = {.in = in,
-                     .out = out,
-                     .activation = options.activation,
-                     .group = group,
-                     .around = options.whole_input,
-                     .weight = {group, 1, 1, in}};
-    return make(
-        &row_class, &l,
-        (pc_linear_options){.no_bias = options.no_bias, .activation = options.activation, .init = options.init});
+    const pc_linear_options whole = {
+        .no_bias = options.no_bias, .activation = options.activation, .init = options.init};
+    return pc__row_linear_of(pc_linear_new(in, out, whole), group, options.whole_input);
 }

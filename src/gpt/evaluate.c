@@ -17,7 +17,7 @@ static double loss_of(pc_module *gpt, const pc_corpus *corpus, pc_corpus_part pa
             PC__EVALUATE
             {
                 if (x && y && pc_corpus_take(corpus, part, from, x, y) == PC_OK)
-                    loss = pc_item(pc_gpt_loss(pc_forward(gpt, x), y));
+                    loss = pc_item(pc_gpt_parallel_loss(gpt, pc_forward(gpt, x), y));
             }
         }
     return loss;

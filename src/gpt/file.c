@@ -256,17 +256,28 @@ static pc_status write_weights(const char *path, const pc_module *gpt)
     return status;
 }
 
-pc_status pc_gpt_save(const pc_module *gpt, const char *folder)
+static pc_status save(const pc_module *gpt, const pc_gpt_options *o, const char *folder)
 {
-    PC__NEED(gpt);
-    PC__NEED(folder);
     char path[PATH_MAX];
-    const pc_gpt_options *o = pc__gpt_of(gpt, "pc_gpt_save");
-    if (!o)
-        return PC_ERR_ARGUMENT;
     PC__TRY(pc__folder_make(folder));
     PC__TRY(path_of(folder, "config.json", path));
     PC__TRY(write_config(path, o));
     PC__TRY(path_of(folder, "model.safetensors", path));
     return write_weights(path, gpt);
+}
+
+pc_status pc_gpt_save(const pc_module *gpt, const char *folder)
+{
+    PC__NEED(gpt);
+    PC__NEED(folder);
+    const pc_gpt_options *o = pc__gpt_of(gpt, "pc_gpt_save");
+    if (!o)
+        return PC_ERR_ARGUMENT;
+    if (!pc__gpt_is_cut(o))
+        return save(gpt, o, folder);
+    pc_module *whole;
+    PC__TRY(pc__gpt_join(gpt, &whole));
+    const pc_status status = whole ? save(whole, o, folder) : PC_OK;
+    pc_module_free(whole);
+    return pc__gpt_share_status(o, status);
 }

@@ -1,12 +1,14 @@
 /* model.c: GPT-2's layers. Each block adds to the residual stream what attention, and then two linear layers, make of it
  * normalised. */
 #include "gpt/model.h"
+
+#include "dist/parallel.h"
 #include "nn/layers.h"
 #include "ops/factory.h"
 
-#include <paracord/autograd.h>
-
 #include <math.h>
+#include <paracord/autograd.h>
+#include <paracord/random.h>
 
 static pc_tensor *drop(const pc_module *module, pc_tensor *x, double p)
 {
@@ -16,18 +18,36 @@ static pc_tensor *drop(const pc_module *module, pc_tensor *x, double p)
 /* --- attention --- */
 
 typedef struct attention {
-    int heads;
+    int heads, rank; /* this rank's heads; its number */
     double dropout;
 } attention;
+
+/* Ranks have other heads, and draw other zeros for them; what follows is drawn alike again. */
+static pc_tensor *self_attention(const attention *a, pc_tensor *qkv, double p)
+{
+    const pc_fn_attention_options options = {.causal = true, .dropout = p};
+    if (p == 0 || !a->rank)
+        return pc_fn_self_attention(qkv, options);
+    pc_generator drawing = pc_generator_get();
+    const uint64_t seed = drawing.seed;
+    drawing.seed += (uint64_t)a->rank * 0xd1b54a32d192ed03u;
+    pc_generator_set(drawing);
+    pc_tensor *y = pc_fn_self_attention(qkv, options);
+    drawing = pc_generator_get();
+    drawing.seed = seed;
+    pc_generator_set(drawing);
+    return y;
+}
 
 static pc_tensor *attend(pc_module *module, pc_tensor *x)
 {
     const attention *a = pc_module_data(module);
-    const int64_t batch = x->shape[0], length = x->shape[1], width = x->shape[2];
+    const int64_t batch = x->shape[0], length = x->shape[1];
     pc_tensor *all = pc_forward(pc_module_child(module, 0), x);
+    const int64_t width = all ? all->shape[2] / 3 : 0;
     all = pc_permute(pc_reshape(all, PC_SHAPE(batch, length, 3, a->heads, width / a->heads)), PC_SHAPE(2, 0, 3, 1, 4));
     const double p = pc_module_is_training(module) ? a->dropout : 0;
-    pc_tensor *y = pc_fn_self_attention(all, (pc_fn_attention_options){.causal = true, .dropout = p});
+    pc_tensor *y = all ? self_attention(a, all, p) : NULL;
     y = pc_reshape(pc_transpose(y, 1, 2), PC_SHAPE(batch, length, width));
     return y ? drop(module, pc_forward(pc_module_child(module, 1), y), a->dropout) : NULL;
 }
@@ -106,6 +126,7 @@ static pc_tensor *forward(pc_module *module, pc_tensor *tokens)
     PC_SCOPE {
         pc_tensor *x = pc_forward(pc_module_child(module, 0), tokens);
         pc_tensor *table = pc__module_own(pc__gpt_part(module, PC__GPT_TOKENS), "weight");
+        x = x && pc__gpt_is_cut(o) ? pc_copy_to_group(x, o->group) : x;
         logits = x ? pc_keep(pc_fn_linear(x, table, NULL, PC_ACTIVATION_NONE)) : NULL;
     }
     return logits;
@@ -194,23 +215,39 @@ static pc_module *table(const maker *m, int64_t rows)
     return module ? checked(module, add_parameter(m, module, "weight", PC_SHAPE(rows, m->o->width), 0.02)) : NULL;
 }
 
+/* That of tokens, which is drawn whole and then cut. */
+static pc_module *token_table(const maker *m)
+{
+    pc_module *whole = table(m, m->o->vocabulary);
+    if (!whole || !pc__gpt_is_cut(m->o))
+        return whole;
+    pc_module *part =
+        pc__parallel_embedding_of(pc__module_own(whole, "weight"), m->o->group, (pc_fn_embedding_options){0});
+    pc_module_free(whole);
+    return part;
+}
+
 static pc_module *norm(const maker *m)
 {
     return pc_layer_norm_new(PC_SHAPE(m->o->width), (pc_layer_norm_options){.eps = PC__GPT_EPS});
 }
 
-/* Two linear layers in a module of that class, the second with smaller weights. */
+/* Two linear layers in a module of that class, the second with smaller weights. The first one's outputs are `blocks` layers'. */
 static pc_module *two(const maker *m, const pc_module_class *type, size_t bytes, const char *first, int64_t inside,
-                      int64_t from, pc_activation_kind activation)
+                      int64_t from, pc_activation_kind activation, int blocks)
 {
     pc_module *module = pc_module_new(type, bytes);
     if (!module)
         return NULL;
-    pc_status status = pc_module_add_child(module, first, linear(m, m->o->width, inside, activation, 0.02));
-    if (status == PC_OK)
-        status = pc_module_add_child(module, "c_proj",
-                                     linear(m, from, m->o->width, PC_ACTIVATION_NONE, 0.02 / sqrt(2.0 * m->o->layers)));
-    return checked(module, status);
+    const bool cut = pc__gpt_is_cut(m->o);
+    pc_module *up = linear(m, m->o->width, inside, activation, 0.02);
+    up = cut ? pc__column_linear_of(up, m->o->group, false, blocks) : up;
+    pc_status status = up ? pc_module_add_child(module, first, up) : pc_error_last()->status;
+    if (status != PC_OK)
+        return checked(module, status);
+    pc_module *down = linear(m, from, m->o->width, PC_ACTIVATION_NONE, 0.02 / sqrt(2.0 * m->o->layers));
+    down = cut ? pc__row_linear_of(down, m->o->group, false) : down;
+    return checked(module, down ? pc_module_add_child(module, "c_proj", down) : pc_error_last()->status);
 }
 
 static pc_module *block(const maker *m)
@@ -221,14 +258,16 @@ static pc_module *block(const maker *m)
         return NULL;
     pc_status status = pc_module_add_child(module, "ln_1", norm(m));
     pc_module *attention_part =
-        status == PC_OK ? two(m, &attention_class, sizeof(attention), "c_attn", 3 * width, width, PC_ACTIVATION_NONE)
+        status == PC_OK ? two(m, &attention_class, sizeof(attention), "c_attn", 3 * width, width, PC_ACTIVATION_NONE, 3)
                         : NULL;
+    const int ranks = pc__gpt_is_cut(m->o) ? pc_group_size(m->o->group) : 1;
     if (attention_part)
-        *(attention *)pc_module_data(attention_part) = (attention){m->o->heads, m->o->dropout};
+        *(attention *)pc_module_data(attention_part) =
+            (attention){m->o->heads / ranks, ranks > 1 ? pc_group_rank(m->o->group) : 0, m->o->dropout};
     status = status == PC_OK ? pc_module_add_child(module, "attn", attention_part) : status;
     status = status == PC_OK ? pc_module_add_child(module, "ln_2", norm(m)) : status;
     pc_module *mlp = status == PC_OK
-                         ? two(m, &mlp_class, sizeof(double), "c_fc", 4 * width, 4 * width, PC_ACTIVATION_GELU_TANH)
+                         ? two(m, &mlp_class, sizeof(double), "c_fc", 4 * width, 4 * width, PC_ACTIVATION_GELU_TANH, 1)
                          : NULL;
     if (mlp)
         *(double *)pc_module_data(mlp) = m->o->dropout;
@@ -253,7 +292,7 @@ static pc_module *transformer(const maker *m)
     if (!module)
         return NULL;
     *(double *)pc_module_data(module) = m->o->dropout;
-    pc_status status = pc_module_add_child(module, "wte", table(m, m->o->vocabulary));
+    pc_status status = pc_module_add_child(module, "wte", token_table(m));
     status = status == PC_OK ? pc_module_add_child(module, "wpe", table(m, m->o->context)) : status;
     status = status == PC_OK ? pc_module_add_child(module, "h", blocks(m)) : status;
     status = status == PC_OK ? pc_module_add_child(module, "ln_f", norm(m)) : status;

@@ -19,6 +19,22 @@ pc_module *pc__gpt_make(const pc_gpt_options *options, bool draw);
 /* Its options, resolved; NULL, with PC_ERR_ARGUMENT for `who`, for other modules. */
 const pc_gpt_options *pc__gpt_of(const pc_module *module, const char *who);
 
+/* Whether other ranks have other parts of it; PC_ERR_UNSUPPORTED for `who` where they do. */
+static inline bool pc__gpt_is_cut(const pc_gpt_options *o)
+{
+    return o->group && pc_group_size(o->group) > 1;
+}
+pc_status pc__gpt_whole(const pc_gpt_options *o, const char *who);
+
+/* The whole network of one that is cut, on the CPU, in the first rank, and NULL in the others: all call it at once. */
+pc_status pc__gpt_join(const pc_module *gpt, pc_module **whole);
+
+/* One status for all ranks: the first one's. */
+pc_status pc__gpt_share_status(const pc_gpt_options *o, pc_status status);
+
+/* How many numbers the whole network has. */
+int64_t pc__gpt_elements(const pc_module *gpt);
+
 /* The parts: transformer, its table of tokens, its table of places, block i, the last norm. */
 static inline pc_module *pc__gpt_part(const pc_module *module, int i)
 {

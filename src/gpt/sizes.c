@@ -45,6 +45,10 @@ pc_status pc__gpt_check(const pc_gpt_options *o)
             "gpt: %d layers, %d heads, width %d, context %d, vocabulary %lld: all must be at least 1, layers at "
             "most 900, and the heads must share the width equally",
             o->layers, o->heads, o->width, o->context, (long long)o->vocabulary);
+    if (o->group && o->heads % pc_group_size(o->group))
+        return pc__fail(PC_ERR_ARGUMENT,
+                        "gpt: %d ranks cannot share %d heads equally; take a number of ranks that divides the heads",
+                        pc_group_size(o->group), o->heads);
     if (!(o->dropout >= 0 && o->dropout < 1))
         return pc__fail(PC_ERR_ARGUMENT, "gpt: dropout is %g; it must be 0 to below 1", o->dropout);
     return PC_OK;
@@ -61,6 +65,7 @@ pc_module *pc_gpt_new(pc_gpt_options options)
     o.context = options.context ? options.context : o.context;
     o.vocabulary = options.vocabulary ? options.vocabulary : o.vocabulary;
     o.dropout = options.dropout;
+    o.group = options.group;
     return pc__gpt_check(&o) == PC_OK ? pc__gpt_make(&o, true) : NULL;
 }
 
@@ -81,6 +86,6 @@ double pc_gpt_flops(const pc_module *gpt, int64_t length)
     const pc_gpt_options *o = pc__gpt_of(gpt, "pc_gpt_flops");
     if (!o)
         return NAN;
-    const double weights = (double)(pc_module_parameter_elements(gpt) - (int64_t)o->context * o->width);
+    const double weights = (double)(pc__gpt_elements(gpt) - (int64_t)o->context * o->width);
     return 6 * weights + 12.0 * o->layers * o->width * (double)length;
 }

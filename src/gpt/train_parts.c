@@ -108,6 +108,7 @@ static pc_status make_network(pc__gpt_training *t)
 {
     pc_gpt_options net = t->o.net;
     net.vocabulary = t->vocabulary;
+    PC__TRY(pc__gpt_whole(&net, "pc_gpt_train"));
     pc_seed(t->o.seed);
     t->gpt = t->o.from ? pc_gpt_open(t->o.from, PC_DEVICE_CPU) : pc_gpt_new(net);
     if (!t->gpt)

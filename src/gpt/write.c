@@ -133,7 +133,8 @@ char *pc_gpt_write(pc_module *gpt, const pc_tokenizer *tokenizer, const char *st
 {
     PC__NEED_OR(NULL, gpt);
     PC__NEED_OR(NULL, tokenizer);
-    if (!pc__gpt_of(gpt, "pc_gpt_write") || check(&options) != PC_OK)
+    const pc_gpt_options *o = pc__gpt_of(gpt, "pc_gpt_write");
+    if (!o || pc__gpt_whole(o, "pc_gpt_write") != PC_OK || check(&options) != PC_OK)
         return NULL;
     writer w = {.words = tokenizer, .options = &options};
     pc_status status = begin(&w, gpt, start);

@@ -3,6 +3,7 @@
 #include "dist/threads.h"
 
 #include "dist/parallel.h"
+#include "failing.h"
 
 #include <math.h>
 #include <paracord/tensor_parallel.h>
@@ -388,6 +389,52 @@ static void loss_of_parts(void **state)
     every_number_of_ranks(out_of_range, NULL);
 }
 
+/* A part of two is made, and filled from the whole; and one rank alone learns. */
+static bool make_and_learn(void)
+{
+    pc_group *two[2] = {NULL}, *one[1] = {NULL};
+    bool fine = pc_group_threads(2, two) == PC_OK && pc_group_threads(1, one) == PC_OK;
+    pc_module *whole = fine ? network(NULL) : NULL, *part = whole ? network(two[1]) : NULL;
+    fine = part && pc_tensor_parallel_cut(part, whole) == PC_OK;
+    twin t = {NULL};
+    fine = fine && begin(&t, one[0], PC_DEVICE_CPU) == PC_OK;
+    if (fine)
+        t.optimizer = pc_sgd(t.net, .lr = 0.1);
+    fine = fine && t.optimizer && pc_tensor_parallel_clip(t.net, t.optimizer, 1) == PC_OK && learn(&t) == PC_OK;
+    end(&t);
+    pc_module_free(part);
+    pc_module_free(whole);
+    for (int i = 0; i < 2; i++)
+        pc_group_free(two[i]);
+    pc_group_free(one[0]);
+    return fine;
+}
+
+static void every_allocation_fails_once(void **state)
+{
+    (void)state;
+    only_on_the_cpu();
+    if (ranks_are_processes())
+        skip();
+    assert_no_leak();
+    assert_ok(pc_allocator_set(&failing));
+    bool reached = true;
+    for (int i = 0; reached; i++) {
+        pc_error_clear();
+        countdown = i;
+        const bool fine = make_and_learn();
+        reached = countdown < 0;
+        countdown = -1;
+        if (fine == pc_failed())
+            fail_msg("allocation %d failed: %s, and the error says: %s", i, fine ? "all is fine" : "an error",
+                     pc_error_last()->message);
+        assert_true(reached || (fine && i > 100));
+        pc_error_clear();
+        assert_no_leak();
+    }
+    assert_ok(pc_allocator_set(NULL));
+}
+
 static void errors(void **state)
 {
     (void)state;
@@ -397,9 +444,10 @@ static void errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(passes), cmocka_unit_test(plain_steps),    cmocka_unit_test(recorded_steps),
-        cmocka_unit_test(grids),  cmocka_unit_test(whole_networks), cmocka_unit_test(loss_of_parts),
-        cmocka_unit_test(errors),
+        cmocka_unit_test(passes),         cmocka_unit_test(plain_steps),
+        cmocka_unit_test(recorded_steps), cmocka_unit_test(grids),
+        cmocka_unit_test(whole_networks), cmocka_unit_test(loss_of_parts),
+        cmocka_unit_test(errors),         cmocka_unit_test(every_allocation_fails_once),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
 }
