@@ -16,6 +16,7 @@ typedef struct walk {
     int count, capacity;
     pc__leaf_sets sets;
     pc__node *one; /* the last record's, where its gradient is one and not there as a tensor */
+    bool inner;    /* of a rule of another walk, which alone tells those who watch leaves */
 } walk;
 
 static atomic_uint_fast64_t last_visit;
@@ -50,8 +51,10 @@ static pc_status collect(walk *w, pc__node *root)
     for (int i = 0; i < w->count; i++) {
         pc__node *node = w->nodes[i];
         for (int k = 0; k < node->n_in; k++)
-            PC__TRY(node->edges[k].leaf ? pc__leaf_awaits(&w->sets, node->edges[k].leaf, visit)
-                                        : reach(w, node->edges[k].node, visit));
+            if (!node->edges[k].leaf)
+                PC__TRY(reach(w, node->edges[k].node, visit));
+            else if (!w->inner)
+                PC__TRY(pc__leaf_awaits(&w->sets, node->edges[k].leaf, visit));
     }
     qsort(w->nodes, (size_t)w->count, sizeof *w->nodes, newest_first);
     return PC_OK;
@@ -262,7 +265,8 @@ static pc_status walk_all(walk *w)
     for (int i = 0; i < w->count; i++) {
         if (is_reached(w, w->nodes[i]))
             PC__TRY(differentiate(w->nodes[i]));
-        PC__TRY(tell_leaves(w->nodes[i]));
+        if (!w->inner)
+            PC__TRY(tell_leaves(w->nodes[i]));
         pc__node_release(w->nodes[i]);
     }
     return PC_OK;
@@ -281,9 +285,9 @@ static void finish(walk *w)
     pc__free(w->nodes);
 }
 
-static pc_status walk_from(pc_tensor *t, pc_tensor *gradient)
+static pc_status walk_from(pc_tensor *t, pc_tensor *gradient, bool inner)
 {
-    walk w = {.one = gradient ? NULL : t->node};
+    walk w = {.one = gradient ? NULL : t->node, .inner = inner};
     pc_status status = collect(&w, t->node);
     if (status == PC_OK && gradient)
         status = arrive(t->node, t->output, gradient);
@@ -295,7 +299,7 @@ static pc_status walk_from(pc_tensor *t, pc_tensor *gradient)
 }
 
 /* gradient NULL: one, at a loss whose rule takes that. */
-static pc_status backward(pc_tensor *t, pc_tensor *gradient)
+static pc_status backward(pc_tensor *t, pc_tensor *gradient, bool inner)
 {
     if (!t->requires_grad)
         return pc__fail(PC_ERR_STATE,
@@ -309,7 +313,7 @@ static pc_status backward(pc_tensor *t, pc_tensor *gradient)
     pc_dtype casting = pc__autocast_pause();
     PC_NO_GRAD {
         if (t->node) {
-            status = walk_from(t, gradient);
+            status = walk_from(t, gradient, inner);
             break;
         }
         PC_SCOPE {
@@ -324,7 +328,14 @@ pc_status pc_backward_with(pc_tensor *t, pc_tensor *gradient)
 {
     PC__NEED(t);
     PC__NEED(gradient);
-    return backward(t, gradient);
+    return backward(t, gradient, false);
+}
+
+pc_status pc__backward_inside(pc_tensor *t, pc_tensor *gradient)
+{
+    PC__NEED(t);
+    PC__NEED(gradient);
+    return backward(t, gradient, true);
 }
 
 pc_status pc_backward(pc_tensor *loss)
@@ -336,7 +347,7 @@ pc_status pc_backward(pc_tensor *loss)
                         "pc_backward_with)",
                         PC__SHAPE_OF(loss));
     if (loss && loss->node && loss->node->op->flags & PC__TAKES_ONE)
-        return backward(loss, NULL);
+        return backward(loss, NULL, false);
     pc_status status = PC_ERR_MEMORY;
     PC_SCOPE {
         pc_tensor *one = loss ? pc_ones(pc_tensor_shape(loss), loss->dtype, loss->storage->device) : NULL;

@@ -15,6 +15,10 @@ pc_status pc__leaf_awaits(pc__leaf_sets *sets, pc_tensor *leaf, uint64_t visit);
 pc_status pc__leaf_came(pc_tensor *leaf);
 pc_status pc__leaf_sets_end(pc__leaf_sets *sets, pc_status status);
 
+/* backward.c: pc_backward_with in a rule of another walk, which alone tells those who watch leaves: the rule's record leads
+ * to the leaves that this one reaches. */
+pc_status pc__backward_inside(pc_tensor *t, pc_tensor *gradient);
+
 /* backward.c: add g to what a leaf has collected. The first one is taken as it is where the caller says that it is `fresh`
  * (nobody uses it after this) and nobody else can see it, unless it has its place. */
 pc_status pc__leaf_adds(pc_tensor *leaf, pc_tensor *g, bool fresh);

@@ -2,6 +2,8 @@
  * without a record, and its gradient rule computes it once more with one, from which gradients go on: those of
  * parameters are collected by the leaves themselves, those of the inputs are the rule's. */
 #include "nn/module.h"
+
+#include "autograd/leaf_watch.h"
 #include "ops/again.h"
 #include "ops/random.h"
 #include "ops/table.h"
@@ -18,9 +20,9 @@ typedef struct checkpoint {
     bool evaluating, recorded;
 } checkpoint;
 
-/* Inputs of the call: the result, what the module took, and a parameter, which says that there is something to
- * differentiate where the inputs do not. */
-enum { RESULT, FIRST, CALL_INPUTS = FIRST + PC__CHECKPOINT_INPUTS + 1 };
+/* Inputs of the call: the result, what the module took, and the parameters that it trains: who watches these waits for
+ * the rule, which has brought them their gradients when it is done. */
+enum { RESULT, FIRST };
 
 static pc_status infer(pc_call *call, pc__meta *out)
 {
@@ -81,7 +83,7 @@ static pc_status gradient(pc__grad *grad)
     PC__TRY(run_again(c, in, &y));
     if (!pc_requires_grad(y))
         return PC_OK;
-    PC__TRY(pc_backward_with(y, pc__as_dtype(grad->out_grad[0], (pc_dtype)y->dtype)));
+    PC__TRY(pc__backward_inside(y, pc__as_dtype(grad->out_grad[0], (pc_dtype)y->dtype)));
     for (int i = 0; i < c->in_count; i++)
         if (grad->needs[FIRST + i] && pc_grad(in[i]))
             PC__TRY(pc__set_grad(grad, FIRST + i, pc__share(pc_grad(in[i]))));
@@ -92,40 +94,62 @@ static const pc__op checkpoint_op = {
     "checkpoint", PC__OP_view, 1, PC__VIEW | PC__SAVE_IN1 | PC__SAVE_IN2 | PC__SAVE_IN3 | PC__SAVE_IN4,
     infer,        gradient};
 
-static pc_status find_trained(void *context, const char *name, pc__named *parameter)
+typedef struct inputs {
+    pc_tensor **tensor;
+    int count, room;
+    bool wanted; /* one of them has a gradient */
+} inputs;
+
+static pc_status add(inputs *i, pc_tensor *t)
 {
-    (void)name;
-    if (pc_requires_grad(parameter->object))
-        *(pc_tensor **)context = parameter->object;
+    PC__TRY(pc__grow((void **)&i->tensor, &i->room, i->count, sizeof *i->tensor));
+    i->tensor[i->count++] = t;
+    i->wanted = i->wanted || pc_requires_grad(t);
     return PC_OK;
 }
 
-pc_status pc__forward_again(pc_module *module, pc_tensor *const *in, int in_count, pc_tensor **out)
+static pc_status add_trained(void *context, const char *name, pc__named *parameter)
 {
-    pc_tensor *tensors[CALL_INPUTS] = {NULL}, *trained = NULL;
-    (void)pc__module_visit(module, find_trained, &trained);
-    bool wanted = trained;
-    for (int i = 0; i < in_count; i++)
-        wanted = wanted || pc_requires_grad(in[i]);
-    if (!wanted || !pc_grad_enabled())
-        return pc__forward_own(module, in, in_count, out, 1);
+    (void)name;
+    return pc_requires_grad(parameter->object) ? add(context, parameter->object) : PC_OK;
+}
 
+/* Room for the result, which comes later, and the rest. */
+static pc_status take_all(inputs *i, pc_module *module, pc_tensor *const *in, int in_count)
+{
+    PC__TRY(add(i, in[0]));
+    for (int k = 0; k < in_count; k++)
+        PC__TRY(add(i, in[k]));
+    return pc__module_visit(module, add_trained, i);
+}
+
+static pc_status run_once(pc_module *module, int in_count, inputs *i, pc_tensor **out)
+{
     const checkpoint c = {
         module, in_count, pc_generator_get(), pc_autocast_dtype(), pc__is_evaluating(), pc__draws_recorded()};
     pc_status status = PC_OK;
     PC_NO_GRAD {
-        status = pc__forward_own(module, in, in_count, &tensors[RESULT], 1);
+        status = pc__forward_own(module, i->tensor + FIRST, in_count, &i->tensor[RESULT], 1);
     }
     PC__TRY(status);
-    memcpy(tensors + FIRST, in, (size_t)in_count * sizeof *tensors);
-    tensors[FIRST + in_count] = trained;
     pc_call call = {.op = &checkpoint_op,
-                    .in = tensors,
-                    .n_in = FIRST + in_count + (trained != NULL),
+                    .in = i->tensor,
+                    .n_in = i->count,
                     .n_out = 1,
                     .attributes = &c,
                     .attribute_bytes = sizeof c};
     status = pc_dispatch(&call);
     out[0] = status == PC_OK ? call.out[0] : NULL;
+    return status;
+}
+
+pc_status pc__forward_again(pc_module *module, pc_tensor *const *in, int in_count, pc_tensor **out)
+{
+    inputs i = {NULL};
+    pc_status status = take_all(&i, module, in, in_count);
+    if (status == PC_OK)
+        status = i.wanted && pc_grad_enabled() ? run_once(module, in_count, &i, out)
+                                               : pc__forward_own(module, in, in_count, out, 1);
+    pc__free(i.tensor);
     return status;
 }
