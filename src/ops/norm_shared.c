@@ -98,7 +98,8 @@ static pc_status gradient(pc__grad *grad)
     pc_tensor *weight = a.has_weight ? grad->in[FIRST] : NULL, *out[PC__OUT_MAX];
     pc_tensor *in[5] = {pc__lying_as(grad->out_grad[0], grad->in[X]), grad->in[X], grad->in[MEAN], grad->in[VARIANCE],
                         weight};
-    a.needs[0] = a.needs[1] = a.needs[2] = true;
+    a.needs[0] = grad->needs[X];
+    a.needs[1] = a.needs[2] = true;
     PC__TRY(pc__call_all(PC__OP_channel_norm_backward, in, 4 + a.has_weight, &a, sizeof a, out));
     if (a.has_weight && grad->needs[FIRST])
         PC__TRY(pc__set_grad(grad, FIRST, out[1]));

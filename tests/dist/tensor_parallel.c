@@ -367,13 +367,24 @@ static void passes(void **state)
     every_number_of_ranks(one_pass, NULL);
 }
 
+/* The address sanitizer of gcc 12 places vectors of 64 bytes, as sums of bfloat16 have on the stack, on 32 where it looks
+ * for uses of it after return (GCC's bug 110027). */
+static void narrow_steps(void **state)
+{
+    (void)state;
+#ifdef __SANITIZE_ADDRESS__
+    skip();
+#endif
+    every_number_of_ranks(training, &(job){.recorded = false, .narrow = true});
+    every_number_of_ranks(training, &(job){.recorded = true, .narrow = true});
+}
+
 static void plain_steps(void **state)
 {
     (void)state;
     every_number_of_ranks(training, &(job){.recorded = false});
     every_number_of_ranks(training, &(job){.recorded = false, .clip = 0.1});
     every_number_of_ranks(training, &(job){.recorded = false, .again = true});
-    every_number_of_ranks(training, &(job){.recorded = false, .narrow = true});
 }
 
 static void recorded_steps(void **state)
@@ -382,7 +393,6 @@ static void recorded_steps(void **state)
     every_number_of_ranks(training, &(job){.recorded = true});
     every_number_of_ranks(training, &(job){.recorded = true, .clip = 0.1});
     every_number_of_ranks(training, &(job){.recorded = true, .again = true});
-    every_number_of_ranks(training, &(job){.recorded = true, .narrow = true});
 }
 
 static void grids(void **state)
@@ -463,10 +473,9 @@ static void errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(passes),         cmocka_unit_test(plain_steps),
-        cmocka_unit_test(recorded_steps), cmocka_unit_test(grids),
-        cmocka_unit_test(whole_networks), cmocka_unit_test(loss_of_parts),
-        cmocka_unit_test(errors),         cmocka_unit_test(every_allocation_fails_once),
+        cmocka_unit_test(passes),        cmocka_unit_test(plain_steps), cmocka_unit_test(recorded_steps),
+        cmocka_unit_test(narrow_steps),  cmocka_unit_test(grids),       cmocka_unit_test(whole_networks),
+        cmocka_unit_test(loss_of_parts), cmocka_unit_test(errors),      cmocka_unit_test(every_allocation_fails_once),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
 }
