@@ -2,6 +2,7 @@
 # is the same with and without it.
 set(PARACORD_WITH_CUDA AUTO CACHE STRING "NVIDIA GPUs (nvcc): AUTO builds the plug-in where nvcc is found; ON, OFF")
 option(PARACORD_CUDA_RELEASE "Machine code for every GPU generation that nvcc knows from 7.5 on" OFF)
+option(PARACORD_CUDA_DRAFT "Kernels are compiled fast instead of for speed: where they are checked, and no GPU runs them" OFF)
 
 set(PARACORD_CUDA OFF)
 set(state "off (asked)")
@@ -70,6 +71,10 @@ function(paracord_cuda)
   # Weights of attention: a power of two is one instruction where what is next to 0 becomes it.
   set_source_files_properties(src/cuda/attention/units.cu src/cuda/attention/units_backward.cu PROPERTIES
     COMPILE_OPTIONS -ftz=true)
+  if(PARACORD_CUDA_DRAFT AND NOT PARACORD_CUDA_RELEASE AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.9)
+    list(FILTER kernels EXCLUDE REGEX "/conv/conv[.]cu$") # whose shared memory is too much until unused parts of it are gone
+    set_property(SOURCE ${kernels} APPEND PROPERTY COMPILE_OPTIONS --Ofast-compile=max)
+  endif()
   set_target_properties(paracord_cuda PROPERTIES OUTPUT_NAME paracord-cuda PREFIX lib LINKER_LANGUAGE CUDA
     CUDA_RUNTIME_LIBRARY Static CUDA_STANDARD 17 LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/cuda.map)
   target_link_libraries(paracord_cuda PRIVATE CUDA::cudart_static m)
