@@ -56,7 +56,7 @@ static void say_elsewhere(const pc__side *s, int who, char *words, size_t n)
 
 void pc__side_say_missing(const pc__side *s, int first, int n, const pc__seen_call *most, char *words, size_t room)
 {
-    char missing[96], call[128], elsewhere[256] = "", there[96], time[32];
+    char missing[96], call[128], elsewhere[256] = "", there[96], time[32], which[32] = "";
     int one = -1;
     for (int r = 0; r < s->size; r++)
         s->set[r] = true;
@@ -72,7 +72,13 @@ void pc__side_say_missing(const pc__side *s, int first, int n, const pc__seen_ca
     pc__seen_words(most, call, sizeof call);
     if (one >= 0 && s->who[one] >= 0)
         say_elsewhere(s, s->who[one], elsewhere, sizeof elsewhere);
+    if (elsewhere[0] && s->size - n > 1)
+        snprintf(which, sizeof which, "; rank %d: ", s->who[one]);
     snprintf(words, room, "%s never came to call %lld of %s, %s, in which %s %s for %s%s%.250s", missing,
              (long long)most->number, most->group, call, there, n == 1 ? "has been" : "have been",
-             pc__seen_time(pc__side_waited(s, first, n), time), elsewhere[0] ? ": " : "", elsewhere);
+             pc__seen_time(pc__side_waited(s, first, n), time),
+             which[0]       ? which
+             : elsewhere[0] ? ": "
+                            : "",
+             elsewhere);
 }
