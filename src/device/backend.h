@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define PC__BACKEND_API 17
+#define PC__BACKEND_API 18
 
 struct pc_call; /* an op with its tensors: tensor/call.h */
 typedef pc_status (*pc__kernel)(pc_stream *stream, const struct pc_call *call);
