@@ -4,8 +4,9 @@
 enum { STEPS = 5, SAMPLES = 24, SIDE = 8, CLASSES = 4 };
 
 typedef struct job {
-    const char *network; /* "mlp", "cnn", "shared" */
+    const char *network; /* "mlp", "cnn", "nested" */
     bool recorded;
+    bool again;     /* what is inside of "nested" is computed once more on the way back */
     int accumulate; /* batches for each step */
     double bucket_mb, clip;
     int zero;    /* stage; 0: pc_ddp */
@@ -21,6 +22,10 @@ static pc_module *network(const char *name)
         return pc_sequential(pc_conv2d(1, 6, 3, .padding = 1, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2),
                              pc_conv2d(6, 8, 3, .activation = PC_ACTIVATION_RELU), pc_flatten(),
                              pc_linear(8 * 2 * 2, CLASSES));
+    if (strcmp(name, "nested") == 0)
+        return pc_sequential(pc_flatten(), pc_linear(SIDE * SIDE, 32, .activation = PC_ACTIVATION_RELU),
+                             pc_sequential(pc_linear(32, 16, .activation = PC_ACTIVATION_TANH), pc_linear(16, 16)),
+                             pc_linear(16, CLASSES));
     return pc_sequential(pc_flatten(), pc_linear(SIDE * SIDE, 32, .activation = PC_ACTIVATION_RELU),
                          pc_linear(32, 16, .activation = PC_ACTIVATION_RELU), pc_linear(16, CLASSES));
 }
@@ -101,6 +106,8 @@ static pc_status train(const job *j, pc_group *group, int rank, int size, pc_dev
         PC_NO_GRAD {
             status = pc_fill(list[i].tensor, 0.25);
         }
+    if (j->again)
+        pc_module_set_checkpoint(pc_module_child(l.net, 2), true);
     PC_SCOPE {
         if (status == PC_OK && group && j->zero) {
             l.zero = pc_zero(l.net, group, .bucket_mb = j->bucket_mb, .stage = j->zero);
@@ -205,6 +212,20 @@ static void zero_stages(void **state)
 }
 
 /* Several backward passes in front of a step add up. */
+/* The walk inside of a checkpoint's rule is a part of the one around it. */
+static void computed_again(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 8; k++)
+        for (int wide = 0; wide < 2; wide++)
+            ranks_learn_what_one_learns((job){.network = "nested",
+                                              .zero = k / 2,
+                                              .recorded = k % 2,
+                                              .again = true,
+                                              .bucket_mb = wide ? 0 : 1e-3,
+                                              .most = 4});
+}
+
 static void zero_accumulates(void **state)
 {
     (void)state;
@@ -290,6 +311,7 @@ int main(void)
         cmocka_unit_test(clipped_steps),
         cmocka_unit_test(recordings_follow_the_switch),
         cmocka_unit_test(zero_stages),
+        cmocka_unit_test(computed_again),
         cmocka_unit_test(zero_accumulates),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
