@@ -74,6 +74,10 @@ typedef struct pc_zero_options {
     int reserved_;
     double bucket_mb; /* as pc_ddp's */
     int stage;        /* 1 to 3; 0: 1 */
+    /* Stage 3: so many buckets of weights are gathered ahead of use, beside what is computed. A collective takes
+     * multiprocessors from products, which then take another round: over NVLink 0 is fastest (docs/kernels-cuda.md), over
+     * slower links 1 or 2. */
+    int ahead;
 } pc_zero_options;
 
 /* pc_ddp where each rank keeps a part of what training needs (ZeRO, Rajbhandari and others 2020). For a number of float32
@@ -84,7 +88,7 @@ typedef struct pc_zero_options {
  *     | pc_ddp| 4         | 4         | 8                 |
  *     | 1     | 4         | 4 + 4 / n | 8 / n             |
  *     | 2     | 4         | 4 / n     | 8 / n             |   and two buckets of gradients
- *     | 3     | 4 / n     | 4 / n     | 8 / n             |   and three buckets of weights
+ *     | 3     | 4 / n     | 4 / n     | 8 / n             |   and two buckets of weights, more where they are gathered ahead
  *
  * Weights lie in buckets too, of which each rank has a part. A backward pass reduces each bucket of gradients to the parts as
  * soon as it is full; several passes in front of a step add up. The step updates this rank's part, and brings all parts to
@@ -96,8 +100,8 @@ typedef struct pc_zero_options {
  *     pc_backward(loss);              // no gradients of net's parameters are left: those of the part are
  *     pc_zero_step(zero, adam);       // in the place of pc_optimizer_step
  *
- * In stage 3 a parameter has its weights only around the calls that use it: a call gathers its bucket, and the one that comes
- * next, and the three that were used last stay. In an autocast scope they are gathered in 16 bits. All ranks make the same
+ * In stage 3 a parameter has its weights only around the calls that use it: a call gathers its bucket, and the two that were
+ * used last stay. In an autocast scope they are gathered in 16 bits. All ranks make the same
  * calls in the same order, forward passes of evaluations too. Whoever wants to read or write a parameter itself
  * (checkpoints, another rank's files, an evaluation in one rank) does it between pc_zero_gather and pc_zero_release; else
  * that is PC_ERR_STATE.

@@ -70,7 +70,10 @@ static pc_status prepare(pc_zero *z, pc_module *module, pc_group *group, pc_zero
         .who = "pc_zero_new", .parts = group->size, .briefly = options.stage >= 2, .reduce = reduce, .passed = passed};
     if (options.stage < 0 || options.stage > 3)
         return pc__fail(PC_ERR_ARGUMENT, "pc_zero_new: ZeRO has stages 1 to 3 (0: 1), not %d", options.stage);
+    if (options.ahead < 0 || options.ahead > 64)
+        return pc__fail(PC_ERR_ARGUMENT, "pc_zero_new: %d buckets ahead; it is 0 to 64", options.ahead);
     z->stage = options.stage ? options.stage : 1;
+    z->ahead = options.ahead;
     PC__TRY(pc__reducer_open(&z->reducer, module, group, how, options.bucket_mb));
     PC__TRY(pc__reducer_share(&z->reducer, true));
     PC__TRY(pc__zero_lay(z));

@@ -26,7 +26,7 @@ typedef struct pc__twin {
 
 struct pc_zero {
     pc__reducer reducer; /* first */
-    int stage;
+    int stage, ahead;    /* of buckets of weights: so many are gathered ahead */
     pc_module *part;
     pc__weights *weights; /* by bucket */
     pc_tensor **own;      /* by bucket: the reduced gradients of this rank's part */

@@ -1,6 +1,7 @@
 /* zero_weights.c: where pc_zero has the weights. Below stage 3 all of a bucket's lie in one piece of memory, of which each
  * rank steps a part. In stage 3 a rank has its part alone; parameters, and what stands for them in 16 bits, get memory with
- * all of it in front of each call that uses them, and the next bucket's ahead of that. The few that were used last stay.
+ * all of it in front of each call that uses them, and the next buckets' ahead of that where the program says so. The few that
+ * were used last stay.
  *
  * What is gathered when follows from the order of the calls alone, so all ranks gather the same; in a recording it is a part
  * of that, and its memory is a temporary's. */
@@ -12,7 +13,7 @@
 
 #include <paracord/no_grad.h>
 
-enum { STAY = 3 /* a call may use two buckets, and the next one is under way */ };
+enum { STAY = 2 /* a call may use two buckets; beside those that are gathered ahead */ };
 
 static const char elsewhere[] = "it is shared out over the ranks by pc_zero, stage 3; pc_zero_gather it first";
 
@@ -122,22 +123,25 @@ static void keep_few(pc_zero *z, int more)
             if (w->touched[k] < z->clock && (b < 0 || w->touched[k] < z->weights[b].touched[kind]))
                 b = i / PC__WHOLE_KINDS, kind = k;
         }
-        if (there <= STAY || b < 0)
+        if (there <= STAY + z->ahead || b < 0)
             return;
         let_go(z, b, kind);
     }
 }
 
-/* The one that comes after bucket b on the way: networks go from the last bucket to the first, and back. */
+/* Those that come after bucket b on the way: networks go from the last bucket to the first, and back. */
 static pc_status look_ahead(pc_zero *z, int b, int kind)
 {
-    const int next = z->reducer.walking ? b + 1 : b - 1;
-    if (next < 0 || next >= z->reducer.buckets.count || z->weights[next].whole[kind])
-        return PC_OK;
-    keep_few(z, 1);
-    z->weights[next].touched[kind] = z->clock;
-    z->weights[next].ahead[kind] = true;
-    return bring(z, next, kind);
+    for (int i = 1; i <= z->ahead; i++) {
+        const int next = z->reducer.walking ? b + i : b - i;
+        if (next < 0 || next >= z->reducer.buckets.count || z->weights[next].whole[kind])
+            continue;
+        keep_few(z, 1);
+        z->weights[next].touched[kind] = z->clock;
+        z->weights[next].ahead[kind] = true;
+        PC__TRY(bring(z, next, kind));
+    }
+    return PC_OK;
 }
 
 static int kind_of(const pc_zero *z, const pc_tensor *t)
