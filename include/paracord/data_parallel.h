@@ -75,7 +75,7 @@ typedef struct pc_zero_options {
     double bucket_mb; /* as pc_ddp's */
     int stage;        /* 1 to 3; 0: 1 */
     /* Stage 3: so many buckets of weights are gathered ahead of use, beside what is computed. A collective takes
-     * multiprocessors from products, which then take another round: over NVLink 0 is fastest (docs/kernels-cuda.md), over
+     * multiprocessors from products, which then take another round: over NVLink 0 is fastest (docs/many-devices.md), over
      * slower links 1 or 2. */
     int ahead;
 } pc_zero_options;
