@@ -186,18 +186,6 @@ static void names_what_is_wrong_with_the_command(void **state)
     assert_has("a script without #!");
 }
 
-static int prepare(void **state)
-{
-    static char folder[] = "/tmp/paracord-launch-XXXXXX";
-    *state = folder;
-    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
-}
-
-static int tidy(void **state)
-{
-    return chdir("/") == 0 ? rmdir(*state) : -1;
-}
-
 int main(int argc, char **argv)
 {
     int status;
@@ -214,5 +202,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(forwards_signals),
         cmocka_unit_test(names_what_is_wrong_with_the_command),
     };
-    return cmocka_run_group_tests(tests, prepare, tidy);
+    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }

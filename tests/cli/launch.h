@@ -32,6 +32,19 @@ static inline void note(int number)
     caught = number;
 }
 
+/* Around a group of tests: a folder of their own to be in. */
+static inline int enter_folder(void **state)
+{
+    static char folder[] = "/tmp/paracord-launch-XXXXXX";
+    *state = folder;
+    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static inline int leave_folder(void **state)
+{
+    return chdir("/") == 0 ? rmdir(*state) : -1;
+}
+
 static inline int rank_of_mode(const char *mode)
 {
     const int rank = number_of("RANK"), start = number_of("TORCHELASTIC_RESTART_COUNT");

@@ -100,18 +100,6 @@ static void ends_on_request(void **state)
     assert_lacks("restart");
 }
 
-static int prepare(void **state)
-{
-    static char folder[] = "/tmp/paracord-elastic-XXXXXX";
-    *state = folder;
-    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
-}
-
-static int tidy(void **state)
-{
-    return chdir("/") == 0 ? rmdir(*state) : -1;
-}
-
 int main(int argc, char **argv)
 {
     int status;
@@ -122,5 +110,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(numbers_what_is_left),    cmocka_unit_test(ends_where_fewer_are_no_help),
         cmocka_unit_test(ends_on_request),
     };
-    return cmocka_run_group_tests(tests, prepare, tidy);
+    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }

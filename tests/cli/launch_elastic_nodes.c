@@ -125,18 +125,6 @@ static int take_all_away(void **state)
     return take_away(state);
 }
 
-static int prepare(void **state)
-{
-    static char folder[] = "/tmp/paracord-elastic-XXXXXX";
-    *state = folder;
-    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
-}
-
-static int tidy(void **state)
-{
-    return chdir("/") == 0 ? rmdir(*state) : -1;
-}
-
 int main(int argc, char **argv)
 {
     int status;
@@ -149,5 +137,5 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(goes_on_with_a_cut_cable, lay_cable, take_all_away),
         cmocka_unit_test_setup_teardown(goes_on_without_a_killed_host, lay_cable, take_all_away),
     };
-    return cmocka_run_group_tests(tests, prepare, tidy);
+    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }

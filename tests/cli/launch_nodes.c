@@ -112,18 +112,6 @@ static void survive_a_cut_cable(void **state)
     assert_has("1: 0");
 }
 
-static int prepare(void **state)
-{
-    static char folder[] = "/tmp/paracord-nodes-XXXXXX";
-    *state = folder;
-    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
-}
-
-static int tidy(void **state)
-{
-    return chdir("/") == 0 ? rmdir(*state) : -1;
-}
-
 int main(int argc, char **argv)
 {
     int status;
@@ -136,5 +124,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(are_told_what_is_wrong),
         cmocka_unit_test_setup_teardown(survive_a_cut_cable, lay_cable, take_away),
     };
-    return cmocka_run_group_tests(tests, prepare, tidy);
+    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }

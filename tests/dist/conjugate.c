@@ -148,18 +148,11 @@ static void refused(rank_work *r)
     }
 }
 
-static void every_number_of_ranks(void (*work)(rank_work *))
-{
-    const int most = ranks_most();
-    for (int n = 1; n <= most && n <= 5; n++)
-        ranks_work(n, work, NULL);
-}
-
 #define CASE(name)                                                                                                     \
     static void name##_cases(void **state)                                                                             \
     {                                                                                                                  \
         (void)state;                                                                                                   \
-        every_number_of_ranks(name);                                                                                   \
+        every_number_of_ranks(name, NULL);                                                                             \
     }
 CASE(copied_and_reduced)
 CASE(gathered)

@@ -126,13 +126,6 @@ static void one_layer(rank_work *r)
     pc_module_free(own);
 }
 
-static void every_number_of_ranks(void (*work)(rank_work *), const void *context)
-{
-    const int most = ranks_most();
-    for (int n = 1; n <= most && n <= 4; n++)
-        ranks_work(n, work, (void *)context);
-}
-
 static void layers(void **state)
 {
     (void)state;

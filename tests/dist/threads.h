@@ -131,6 +131,14 @@ static inline void ranks_work(int n, void (*work)(rank_work *), void *context)
             fail_msg("rank %d of %d: %s", i, n, ranks[i].error.message);
 }
 
+/* By 1 to 4 ranks, as far as there are so many. */
+static inline void every_number_of_ranks(void (*work)(rank_work *), const void *context)
+{
+    const int most = ranks_most();
+    for (int n = 1; n <= most && n <= 4; n++)
+        ranks_work(n, work, (void *)(uintptr_t)context);
+}
+
 /* In a rank's thread, where cmocka's checks cannot be: leave the work with the error recorded. */
 #define RANK_OK(expression)                                                                                            \
     do {                                                                                                               \

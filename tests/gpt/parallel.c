@@ -228,13 +228,6 @@ static void refused(rank_work *r)
     pc_module_free(gpt);
 }
 
-static void every_number_of_ranks(void (*work)(rank_work *), void *context)
-{
-    const int most = ranks_most();
-    for (int n = 1; n <= most && n <= 4; n++)
-        ranks_work(n, work, context);
-}
-
 static void passes(void **state)
 {
     (void)state;
