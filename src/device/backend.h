@@ -158,6 +158,7 @@ struct pc_stream {
     bool is_default;
     atomic_bool closed; /* freed by the program; kept for those who still look at it */
     atomic_bool failed; /* stream_error has something to say */
+    bool ordered; /* all of its work is done in the order of the calls, launches of what was recorded too: a group's */
     atomic_int references;
     atomic_uint_fast64_t ticket; /* of the work queued last */
     atomic_uint_fast64_t done;   /* of the work done last, as far as is known */

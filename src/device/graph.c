@@ -162,8 +162,12 @@ static void release_streams(pc_graph *graph)
     graph->stream = NULL;
     graph->lender = NULL;
     for (int i = 0; i < graph->other_count; i++) {
-        pc__recorder_leaves(graph->others[i]);
-        pc__stream_let_go(graph->others[i]);
+        pc_stream *other = graph->others[i];
+        pc__recorder_leaves(other);
+        if (other->ordered)
+            graph->others[graph->ordered_count++] = other;
+        else
+            pc__stream_let_go(other);
     }
     graph->other_count = 0;
 }
@@ -288,6 +292,32 @@ static void raise_versions(pc_graph *graph)
     graph->launched = true;
 }
 
+/* The launch comes behind what such streams have queued. */
+static pc_status follow_ordered(const pc_graph *graph, pc_stream *stream, const pc__work *work)
+{
+    for (int i = 0; i < graph->ordered_count; i++)
+        PC__TRY(pc__wait_for(stream, graph->others[i]->id, atomic_load(&graph->others[i]->ticket), work));
+    return PC_OK;
+}
+
+/* And they come behind it. */
+static pc_status lead_ordered(const pc_graph *graph, const pc_stream *stream, uint64_t ticket)
+{
+    for (int i = 0; i < graph->ordered_count; i++) {
+        pc_stream *other = graph->others[i];
+        if (other == stream || atomic_load(&other->closed))
+            continue;
+        pc__work work = {.name = "behind a graph"};
+        PC__TRY(pc__queue_open(other, &work));
+        pc_status status = pc__wait_for(other, stream->id, ticket, &work);
+        if (status == PC_OK)
+            status = other->backend->host_call(other, NULL, NULL, &work);
+        pc__queue_close(other, &work, status);
+        PC__TRY(status);
+    }
+    return PC_OK;
+}
+
 static pc_status launch(pc_graph *graph, pc_stream *stream)
 {
     raise_versions(graph);
@@ -304,11 +334,13 @@ static pc_status launch(pc_graph *graph, pc_stream *stream)
     if (status == PC_OK)
         status = note_uses(graph, stream, &work);
     if (status == PC_OK)
+        status = follow_ordered(graph, stream, &work);
+    if (status == PC_OK)
         status = graph->backend->graph_launch(graph, stream, &work);
     if (status == PC_OK)
         heal(graph);
     pc__queue_close(stream, &work, status);
-    return status;
+    return status == PC_OK ? lead_ordered(graph, stream, work.ticket) : status;
 }
 
 pc_status pc_graph_launch(pc_graph *graph, pc_stream *stream)
@@ -362,6 +394,8 @@ void pc_graph_free(pc_graph *graph)
     pc__graph_forget(graph);
     pc__storage_drop(graph->arena);
     pc__free(graph->workspaces);
+    for (int i = 0; i < graph->ordered_count; i++)
+        pc__stream_let_go(graph->others[i]);
     pc__free(graph->others);
     pc__free(graph);
 }

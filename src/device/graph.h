@@ -29,6 +29,7 @@ struct pc_graph {
     pc_graph *next;     /* of those that the thread has under way */
     pc_stream **others; /* that joined it, a reference each */
     int other_count, other_room;
+    int ordered_count; /* when it is ended: so many of others are held on, as launches come in the order of their work */
     pc__graph_use *uses; /* a hash table by storage */
     int use_count, use_room;
     pc__graph_change *changes; /* while it is recorded, oldest first */

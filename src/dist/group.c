@@ -194,6 +194,7 @@ static pc_status open_end(pc_group *g, pc__group_end *end, pc_device device)
         pc_stream_free(stream);
         return status;
     }
+    stream->ordered = true;
     end->stream = stream;
     return PC_OK;
 }
