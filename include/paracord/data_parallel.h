@@ -108,7 +108,8 @@ typedef struct pc_zero_options {
  *
  * What is learnt is what pc_ddp learns, up to the order of sums in a norm for clipping. Shapes of the part's parameters are
  * [n, 1, ...], of as many dimensions as the parameter that they are a piece of, so that groups by dimensions hold, those
- * that a rank has none of too; names are the parameter's. The errors are pc_ddp_new's; PC_ERR_ARGUMENT too where the network
+ * that a rank has none of too; names are the parameter's. A loss scaler (amp.h) sees this rank's gradients alone, so it
+ * refuses such an optimiser (PC_ERR_UNSUPPORTED): train in bfloat16. The errors are pc_ddp_new's; PC_ERR_ARGUMENT too where the network
  * has too few numbers for so many ranks. */
 PC_API PC_MUST_USE pc_zero *pc_zero_new(pc_module *module, pc_group *group, pc_zero_options options);
 #define pc_zero(...) PC_ZERO_(__VA_ARGS__, )

@@ -1,6 +1,8 @@
 /* ZeRO's stages: where weights are, who may use them, what memory they take; gradients in 16 bits. */
 #include "dist/threads.h"
 
+#include <paracord/amp.h>
+
 enum { LAYERS = 16, WIDTH = 96, ROWS = 4, STEPS = 3 };
 
 typedef struct trial {
@@ -190,10 +192,24 @@ static void refused(rank_work *r)
     pc_module *net = network(r->device);
     RANK_TRUE(!wrong_stage(net, r->group) && strstr(pc_error_last()->message, "stages 1 to 3"));
     pc_error_clear();
+
+    /* A scaler that would leave a step out in one rank alone. */
+    pc_zero *zero = pc_zero(net, r->group, .stage = 2);
+    RANK_TRUE(zero != NULL);
+    pc_optimizer *sgd = pc_sgd(pc_zero_part(zero), .lr = .1);
+    pc_scaler *scaler = pc_scaler(r->device);
+    RANK_TRUE(sgd && scaler);
+    RANK_TRUE(pc_scaler_step(scaler, sgd) == PC_ERR_UNSUPPORTED && strstr(pc_error_last()->message, "bfloat16"));
+    pc_error_clear();
+    RANK_TRUE(pc_scaler_unscale(scaler, sgd) == PC_ERR_UNSUPPORTED);
+    pc_error_clear();
+    pc_scaler_free(scaler);
+    pc_optimizer_free(sgd);
+    pc_zero_free(zero);
     pc_module_free(net);
 }
 
-static void stage_4(void **state)
+static void what_is_refused(void **state)
 {
     (void)state;
     ranks_work(1, refused, NULL);
@@ -204,7 +220,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(elsewhere),
         cmocka_unit_test(stages_learn_the_same),
-        cmocka_unit_test(stage_4),
+        cmocka_unit_test(what_is_refused),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
 }
