@@ -137,6 +137,7 @@ pc_status pc_zero_step(pc_zero *zero, pc_optimizer *optimizer)
     PC__NEED(optimizer);
     optimizer->whole_norm = zero->reducer.group->size > 1 ? whole_norm : NULL;
     optimizer->whole = zero;
+    PC__TRY(pc__zero_take_parts(zero));
     PC__TRY(pc_optimizer_step(optimizer));
     return pc__zero_spread(zero);
 }
@@ -161,12 +162,5 @@ pc_status pc_zero_release(pc_zero *zero)
 {
     PC__NEED(zero);
     PC__TRY(check_outside(zero, "pc_zero_release"));
-    pc_status status = PC_OK;
-    if (zero->gathered)
-        PC_SCOPE {
-            PC_NO_GRAD {
-                status = pc__zero_release(zero);
-            }
-        }
-    return status;
+    return zero->gathered ? pc__zero_release(zero) : PC_OK;
 }

@@ -36,11 +36,13 @@ struct pc_zero {
     /* zero_weights.c: stage 3 */
     pc__twin *twin;
     int twin_count, twin_room;
-    pc_dtype half;    /* of twins */
-    uint64_t clock;   /* counts calls */
-    unsigned version; /* of the weights, for the tape's check */
-    bool busy;        /* what is gathered is not looked at */
-    bool gathered;    /* parameters have all their weights, until the program says otherwise */
+    pc_dtype half;       /* of twins */
+    uint64_t clock;      /* counts calls */
+    unsigned version;    /* of the weights, for the tape's check */
+    uint64_t written;    /* how often all that this rank has was, when weights were looked at last */
+    bool busy;           /* what is gathered is not looked at */
+    bool gathered;       /* parameters have all their weights, until the program says otherwise */
+    uint64_t gatherings; /* times that they had */
     pc_event *event;
 };
 
@@ -59,6 +61,9 @@ void pc__zero_let_go(pc_zero *zero, int b);
 /* Stage 3: parameters have all of their weights; this rank's part of those counts, and the rest goes. */
 pc_status pc__zero_gather(pc_zero *zero);
 pc_status pc__zero_release(pc_zero *zero);
+
+/* Where parameters have all of their weights, this rank's part is what they are now. */
+pc_status pc__zero_take_parts(pc_zero *zero);
 
 void pc__zero_weights_free(pc_zero *zero);
 

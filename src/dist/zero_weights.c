@@ -87,6 +87,47 @@ static pc_status gather(pc_zero *z, int b, int kind)
     return status;
 }
 
+/* Weights of one version are the same, whether the program has written them, where they were gathered, or a step. */
+static void count_version(pc_zero *z)
+{
+    for (int i = 0; i < z->reducer.buckets.count * PC__WHOLE_KINDS; i++) {
+        const pc_tensor *whole = z->weights[i / PC__WHOLE_KINDS].whole[i % PC__WHOLE_KINDS];
+        z->version = whole ? PC__MAX(z->version, atomic_load(&whole->storage->version)) : z->version;
+    }
+    z->version++;
+}
+
+/* What was kept of weights that are not here now is of an earlier version, too. */
+static void let_all_go(pc_zero *z)
+{
+    for (int b = 0; b < z->reducer.buckets.count; b++) {
+        for (int kind = z->gathered ? PC__WHOLE_HALF : PC__WHOLE_OWN; kind < PC__WHOLE_KINDS; kind++)
+            let_go(z, b, kind);
+        for (int kind = 0; kind < PC__WHOLE_KINDS; kind++)
+            atomic_store(&z->weights[b].elsewhere[kind]->version, z->version);
+    }
+}
+
+/* How often steps, or others, have written what this rank has: some of it in each step. */
+static uint64_t times_written(const pc_zero *z)
+{
+    uint64_t times = 0;
+    for (int b = 0; b < z->reducer.buckets.count; b++)
+        times += atomic_load_explicit(&z->weights[b].own->storage->version, memory_order_relaxed);
+    return times;
+}
+
+/* Launches of recorded steps write weights and call nobody here: what was gathered before is what they were. */
+static void see_launches(pc_zero *z)
+{
+    const uint64_t written = times_written(z);
+    if (written == z->written)
+        return;
+    z->written = written;
+    count_version(z);
+    let_all_go(z);
+}
+
 /* What was gathered in a recording is nothing outside of it, and the other way round. */
 static pc_status bring(pc_zero *z, int b, int kind)
 {
@@ -168,6 +209,7 @@ static pc_status used(pc__leaf_set *set, pc_tensor *const *tensors, int n, bool 
         return PC_OK;
     if (write && !z->gathered)
         return pc__fail(PC_ERR_STATE, "a parameter is to be written, but %s", elsewhere);
+    see_launches(z);
     z->clock++;
     for (int i = 0; i < n; i++)
         if (tensors[i]->watch && tensors[i]->watch->set == set)
@@ -310,10 +352,10 @@ pc_status pc__zero_lay(pc_zero *z)
 pc_status pc__zero_spread(pc_zero *z)
 {
     pc_status status = PC_OK;
-    z->version++;
+    count_version(z);
+    z->written = times_written(z);
     if (z->stage == 3 && !z->gathered) {
-        for (int b = 0; b < z->reducer.buckets.count; b++)
-            pc__zero_let_go(z, b);
+        let_all_go(z);
         return PC_OK;
     }
     for (int b = 0; b < z->reducer.buckets.count && status == PC_OK; b++)
@@ -329,9 +371,11 @@ void pc__zero_let_go(pc_zero *z, int b)
 
 pc_status pc__zero_gather(pc_zero *z)
 {
+    see_launches(z);
     for (int b = 0; b < z->reducer.buckets.count; b++)
         PC__TRY(bring(z, b, PC__WHOLE_OWN));
     z->gathered = true;
+    z->reducer.set.whole = ++z->gatherings;
     return PC_OK;
 }
 
@@ -342,11 +386,23 @@ static pc_status take_part(pc_zero *z, int b)
     return pc_copy(z->weights[b].own, pc_slice(z->weights[b].whole[PC__WHOLE_OWN], 0, begins, begins + part, 1));
 }
 
+pc_status pc__zero_take_parts(pc_zero *z)
+{
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        PC_NO_GRAD {
+            for (int b = 0; b < z->reducer.buckets.count && z->gathered && status == PC_OK; b++)
+                status = take_part(z, b);
+        }
+    }
+    return status;
+}
+
 pc_status pc__zero_release(pc_zero *z)
 {
-    for (int b = 0; b < z->reducer.buckets.count; b++)
-        PC__TRY(take_part(z, b));
+    PC__TRY(pc__zero_take_parts(z));
     z->gathered = false;
+    z->reducer.set.whole = 0;
     return pc__zero_spread(z);
 }
 

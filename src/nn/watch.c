@@ -1,6 +1,8 @@
 /* watch.c: noting what work depends on. Modules are held, not owned: what is left of one that was freed says so. */
 #include "nn/watch.h"
 
+#include "tensor/leaf_watch.h"
+
 #include <paracord/amp.h>
 #include <paracord/autograd.h>
 #include <paracord/no_grad.h>
@@ -35,8 +37,11 @@ static uint64_t state_of(const pc_module *m)
         memcpy(&word, data + i, PC__MIN(sizeof word, m->bytes - i));
         hash = mixed(hash, word);
     }
-    for (int i = 0; i < m->parameter_count; i++)
-        hash = mixed(hash, (uintptr_t)m->parameters[i].object + pc_requires_grad(m->parameters[i].object));
+    for (int i = 0; i < m->parameter_count; i++) {
+        const pc_tensor *t = m->parameters[i].object;
+        hash = mixed(hash, (uintptr_t)t + pc_requires_grad(t));
+        hash = t->watch ? mixed(hash, t->watch->set->whole) : hash; /* it lies elsewhere each time */
+    }
     for (int i = 0; i < m->buffer_count; i++)
         hash = mixed(hash, (uintptr_t)m->buffers[i].object);
     return hash;

@@ -128,8 +128,9 @@ static pc_tensor *cast_kept(pc_tensor *t)
     if (k && holds(k))
         return k->cast;
     pc__leaf_set *set = t->watch ? t->watch->set : NULL;
-    pc_tensor *cast =
-        set && set->half && pc_grad_enabled() ? set->half(set, t, state.dtype) : pc__as_dtype(t, state.dtype);
+    if (set && set->half && !pc_grad_enabled()) /* its memory's version tells nothing while it has none */
+        return pc__as_dtype(t, state.dtype);
+    pc_tensor *cast = set && set->half ? set->half(set, t, state.dtype) : pc__as_dtype(t, state.dtype);
     return cast && keep(t, cast) == PC_OK ? cast : NULL;
 }
 

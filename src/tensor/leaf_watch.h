@@ -23,6 +23,8 @@ typedef struct pc__leaf_set {
     /* The leaf in 16 bits, with the record of a cast and the leaf's watch. NULL: an error. (optional) */
     pc_tensor *(*half)(struct pc__leaf_set *set, pc_tensor *leaf, pc_dtype dtype);
     uint64_t visit; /* the last walk that met one of its leaves */
+    uint64_t
+        whole; /* which time it is that leaves have all their contents until the program says otherwise; 0: not now, or always */
 } pc__leaf_set;
 
 /* The watch of a leaf (pc_tensor.watch), and of what stands for it in 16 bits. */
