@@ -79,13 +79,14 @@ static bool is_there(const pc__epilogues *s, int number, int i)
     return writes == 0 || (writes == 1 && writer < i && pc__node(s, writer)->stream == pc__node(s, i)->stream);
 }
 
-/* The operand of an addition that is not what node i makes, or -1. */
+/* The operand of an addition that is not what node i makes, or -1: a number is none. */
 static int other_operand(const pc__epilogues *s, int i, int add)
 {
     const pc__plan_node *node = pc__node(s, add);
     const int other = node->number[0] == pc__result_number(s, i);
-    return node->number[!other] == pc__result_number(s, i) && node->number[other] != pc__result_number(s, i) &&
-                   lies_as(node->call->in[other], pc__result(s, i)) && is_there(s, node->number[other], i)
+    return node->call->n_in == 2 && node->number[!other] == pc__result_number(s, i) &&
+                   node->number[other] != pc__result_number(s, i) && lies_as(node->call->in[other], pc__result(s, i)) &&
+                   is_there(s, node->number[other], i)
                ? other
                : -1;
 }

@@ -130,9 +130,33 @@ static void what_others_read_stays(void **state)
     assert_no_leak();
 }
 
+/* An addition of one operand. */
+static void numbers_are_added_by_themselves(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = pc_randn(PC_SHAPE(3, 8, 5, 5), PC_F32, test_device()), *y[2];
+        pc_graph *graph = NULL;
+        for (int i = 0; i < 2; i++) {
+            if (i)
+                begin();
+            PC_SCOPE {
+                y[i] =
+                    pc_keep(pc_relu(pc_add_scalar(pc_fn_batch_norm(x, NULL, NULL, NULL, NULL, true, 0.1, 1e-5), 0.5)));
+            }
+            graph = i ? ended() : NULL;
+        }
+        assert_ok(pc_graph_launch(graph, NULL));
+        assert_true(same(y[0], y[1]));
+        pc_graph_free(graph);
+    }
+    assert_no_leak();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(steps_go_with_the_norm),
-                                       cmocka_unit_test(what_others_read_stays)};
+                                       cmocka_unit_test(what_others_read_stays),
+                                       cmocka_unit_test(numbers_are_added_by_themselves)};
     return cmocka_run_group_tests_name("plan.norm_steps", tests, NULL, NULL);
 }
