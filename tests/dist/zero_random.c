@@ -3,6 +3,7 @@
  * 32; weights are looked at and gathered at odd moments, and passes fail.
  * PARACORD_CASES=2000 draws so many, PARACORD_SEED=N begins there. */
 #include "dist/threads.h"
+#include "number.h"
 
 #include <math.h>
 
@@ -348,12 +349,6 @@ static void one_case(uint64_t seed)
                         p.stage, pc_dtype_name(p.autocast), pc_dtype_name(p.dtype), ranks[i].error.message);
     for (int i = 0; i < p.ranks; i++)
         assert_int_equal(ranks[i].error.status, PC_OK);
-}
-
-static int64_t number(const char *variable, int64_t otherwise)
-{
-    const char *text = getenv(variable);
-    return text ? strtoll(text, NULL, 10) : otherwise;
 }
 
 static void zero_learns_what_ddp_learns(void **state)

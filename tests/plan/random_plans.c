@@ -1,8 +1,9 @@
 /* Random programs, run call by call and as a graph: what both leave behind is the same, bit by bit, launch after launch.
- * A program reads and writes tensors that were there before, makes others, drops some and keeps some, on two streams; it
+ * A program reads and writes tensors that were there before, makes others, drops some and keeps some, on three streams, which wait for each other by what they use and by events; it
  * trains weights under mixed precision, which others write between launches.
  * PARACORD_CASES=20000 draws so many, PARACORD_SEED=N begins there; PARACORD_PLAN=-NAME shows which pass a fault is of. */
 #include "device.h"
+#include "number.h"
 
 #include "base/base.h"
 #include "ops/number.h"
@@ -26,7 +27,8 @@ typedef struct machine {
     pc_tensor *weight[WEIGHTS]; /* there before, float32; hardly anybody but steps writes them */
     pc_tensor *value[VALUES];   /* the newest results; NULL: none yet */
     pc_tensor *kept[KEPT];      /* what the program holds after the run; NULL: nothing */
-    pc_stream *main, *side;
+    pc_stream *main, *side, *third;
+    pc_event *event; /* NULL where calls are done when they return */
 } machine;
 
 static struct {
@@ -269,7 +271,7 @@ static pc_tensor *product(pc_tensor *a, pc_tensor *b)
 
 static pc_stream *any_stream(const machine *m)
 {
-    return draw(4) ? m->main : m->side;
+    return draw(4) ? m->main : draw(3) ? m->side : m->third;
 }
 
 /* As a training step under autocast: states in 16 bits, products of them, and what comes out is added to states in
@@ -369,7 +371,7 @@ static pc_tensor *train(machine *m)
 static void between(machine *m, int launch)
 {
     now.drawn = 200000 + 100 * (uint64_t)launch;
-    PC_WITH_STREAM(draw(3) ? m->main : m->side) {
+    PC_WITH_STREAM(draw(3) ? m->main : m->side)
         PC_SCOPE {
             pc_tensor *w = m->weight[draw(WEIGHTS)], *narrow = pc_cast(m->state[draw(STATES)], PC_BF16);
             switch (draw(5)) {
@@ -386,7 +388,6 @@ static void between(machine *m, int launch)
                 break;
             }
         }
-    }
 }
 
 /* A normalisation whose running statistics are rows or columns of a state. */
@@ -457,6 +458,9 @@ static void put(pc_tensor **place, pc_tensor *t)
 
 static void one_step(machine *m)
 {
+    if (draw(8) == 0 && m->event)
+        assert_true(pc_event_record(m->event, any_stream(m)) == PC_OK &&
+                    pc_event_wait(m->event, any_stream(m)) == PC_OK);
     PC_WITH_STREAM(any_stream(m)) {
         PC_SCOPE {
             pc_tensor *t = made(m);
@@ -480,9 +484,10 @@ static void join(const machine *m)
     PC_SCOPE {
         for (int i = 0; i < STATES; i++)
             assert_ok(pc_saxpy(m->state[i], .125, pc_tanh(m->state[i])));
-        PC_WITH_STREAM(m->side) {
+        PC_WITH_STREAM(m->side)
             assert_not_null_ok(pc_neg(m->state[0]));
-        }
+        PC_WITH_STREAM(m->third)
+            assert_not_null_ok(pc_neg(m->state[0]));
     }
 }
 
@@ -555,14 +560,14 @@ static void compare(machine *plain, machine *graphed)
     pc_graph_free(graph);
 }
 
-static void one_case(uint64_t seed, pc_stream *main, pc_stream *side)
+static void one_case(uint64_t seed, machine plain)
 {
     static const int sides[] = {8, 12, 12, 17, 20, SIDE_MOST};
     now.seed = seed;
     now.drawn = 0;
     now.side = sides[draw(PC__COUNT(sides))];
     PC_SCOPE {
-        machine plain = {.main = main, .side = side}, graphed = plain;
+        machine graphed = plain;
         fill(&plain);
         fill(&graphed);
         compare(&plain, &graphed);
@@ -571,23 +576,19 @@ static void one_case(uint64_t seed, pc_stream *main, pc_stream *side)
     }
 }
 
-static int64_t number(const char *variable, int64_t otherwise)
-{
-    const char *text = getenv(variable);
-    return text ? strtoll(text, NULL, 10) : otherwise;
-}
-
 static void graphs_do_what_calls_do(void **state)
 {
     (void)state;
-    pc_stream *main = pc_stream(test_device()), *side = pc_stream(test_device());
-    assert_not_null_ok(main);
-    assert_not_null_ok(side);
-    const int64_t from = number("PARACORD_SEED", 1), cases = number("PARACORD_CASES", emulated() ? 100 : 300);
+    const bool one = test_device().type == PC_CPU;
+    pc_stream *stream[3] = {pc_stream(test_device()), pc_stream(test_device()), pc_stream(test_device())};
+    machine m = {.event = one ? NULL : pc_event_new(test_device())};
+    m.main = stream[0], m.side = stream[one ? 0 : 1], m.third = stream[one ? 0 : 2];
+    const int64_t cases = number("PARACORD_CASES", emulated() ? 100 : 300);
     for (int64_t i = 0; i < cases; i++)
-        one_case((uint64_t)(from + i), main, test_device().type == PC_CPU ? main : side);
-    pc_stream_free(side);
-    pc_stream_free(main);
+        one_case((uint64_t)(number("PARACORD_SEED", 1) + i), m);
+    for (int i = 0; i < 3; i++)
+        pc_stream_free(stream[i]);
+    pc_event_free(m.event);
     assert_no_leak();
 }
 
