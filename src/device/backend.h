@@ -159,6 +159,8 @@ struct pc_stream {
     atomic_bool closed; /* freed by the program; kept for those who still look at it */
     atomic_bool failed; /* stream_error has something to say */
     bool ordered; /* all of its work is done in the order of the calls, launches of what was recorded too: a group's */
+    uint32_t behind; /* of such a one: its next work comes behind this stream's with that ticket; 0: behind none */
+    uint64_t behind_ticket;
     atomic_int references;
     atomic_uint_fast64_t ticket; /* of the work queued last */
     atomic_uint_fast64_t done;   /* of the work done last, as far as is known */

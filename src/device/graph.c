@@ -292,30 +292,30 @@ static void raise_versions(pc_graph *graph)
     graph->launched = true;
 }
 
-/* The launch comes behind what such streams have queued. */
+/* The launch comes behind what such streams have queued, and behind the last launch. */
 static pc_status follow_ordered(const pc_graph *graph, pc_stream *stream, const pc__work *work)
 {
-    for (int i = 0; i < graph->ordered_count; i++)
-        PC__TRY(pc__wait_for(stream, graph->others[i]->id, atomic_load(&graph->others[i]->ticket), work));
+    for (int i = 0; i < graph->ordered_count; i++) {
+        const pc_stream *other = graph->others[i];
+        PC__TRY(pc__wait_for(stream, other->id, atomic_load(&other->ticket), work));
+        if (other->behind)
+            PC__TRY(pc__wait_for(stream, other->behind, other->behind_ticket, work));
+    }
     return PC_OK;
 }
 
-/* And they come behind it. */
-static pc_status lead_ordered(const pc_graph *graph, const pc_stream *stream, uint64_t ticket)
+/* And what they queue next comes behind it (pc__queue_open). */
+static void lead_ordered(const pc_graph *graph, const pc_stream *stream, uint64_t ticket)
 {
     for (int i = 0; i < graph->ordered_count; i++) {
         pc_stream *other = graph->others[i];
-        if (other == stream || atomic_load(&other->closed))
+        if (other == stream)
             continue;
-        pc__work work = {.name = "behind a graph"};
-        PC__TRY(pc__queue_open(other, &work));
-        pc_status status = pc__wait_for(other, stream->id, ticket, &work);
-        if (status == PC_OK)
-            status = other->backend->host_call(other, NULL, NULL, &work);
-        pc__queue_close(other, &work, status);
-        PC__TRY(status);
+        pthread_mutex_lock(&other->lock);
+        other->behind = stream->id;
+        other->behind_ticket = ticket;
+        pthread_mutex_unlock(&other->lock);
     }
-    return PC_OK;
 }
 
 static pc_status launch(pc_graph *graph, pc_stream *stream)
@@ -340,7 +340,9 @@ static pc_status launch(pc_graph *graph, pc_stream *stream)
     if (status == PC_OK)
         heal(graph);
     pc__queue_close(stream, &work, status);
-    return status == PC_OK ? lead_ordered(graph, stream, work.ticket) : status;
+    if (status == PC_OK)
+        lead_ordered(graph, stream, work.ticket);
+    return status;
 }
 
 pc_status pc_graph_launch(pc_graph *graph, pc_stream *stream)

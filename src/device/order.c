@@ -32,6 +32,16 @@ static pthread_mutex_t *lock_of(const pc__storage *storage)
     return &locks[(uintptr_t)storage / 64 * 0x9e3779b97f4a7c15u >> 58];
 }
 
+/* What an ordered stream has to come behind. */
+static pc_status follow(pc_stream *stream, const pc__work *work)
+{
+    if (!stream->behind || stream->recording)
+        return PC_OK;
+    PC__TRY(pc__wait_for(stream, stream->behind, stream->behind_ticket, work));
+    stream->behind = 0;
+    return PC_OK;
+}
+
 pc_status pc__queue_open(pc_stream *stream, pc__work *work)
 {
     pthread_mutex_lock(&stream->lock);
@@ -41,6 +51,8 @@ pc_status pc__queue_open(pc_stream *stream, pc__work *work)
     work->ticket = atomic_load_explicit(&stream->ticket, memory_order_relaxed) + 1;
     if (status == PC_OK)
         status = pc__graph_takes(stream, work);
+    if (status == PC_OK)
+        status = follow(stream, work);
     if (status != PC_OK) {
         pthread_mutex_unlock(&stream->lock);
         pc__failures_tidy();
