@@ -104,7 +104,7 @@ typedef struct pc_zero_options {
  * used last stay. In an autocast scope they are gathered in 16 bits. All ranks make the same
  * calls in the same order, forward passes of evaluations too. Whoever wants to read or write a parameter itself
  * (checkpoints, another rank's files, an evaluation in one rank) does it between pc_zero_gather and pc_zero_release; else
- * that is PC_ERR_STATE.
+ * that is PC_ERR_STATE. A view of a parameter, or a pc_detach, that a program keeps has the weights of when it was made.
  *
  * What is learnt is what pc_ddp learns, up to the order of sums in a norm for clipping. Shapes of the part's parameters are
  * [n, 1, ...], of as many dimensions as the parameter that they are a piece of, so that groups by dimensions hold, those
