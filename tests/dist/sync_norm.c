@@ -21,9 +21,9 @@ static double apart(pc_tensor *want, pc_tensor *got)
     }
     for (int64_t i = 0; i < n && status == PC_OK; i++) {
         most = fmax(most, fabs(a[i]));
-        off = fmax(off, fabs(a[i] - b[i]));
+        off = isnan(a[i] - b[i]) ? INFINITY : fmax(off, fabs(a[i] - b[i])); /* fmax passes over NaN */
     }
-    return status != PC_OK ? INFINITY : most > 0 ? off / most : off;
+    return status != PC_OK ? INFINITY : off < INFINITY && most > 0 ? off / most : off;
 }
 
 typedef struct job {

@@ -1,5 +1,6 @@
 /* Networks whose weights are cut up among ranks: values, gradients and weights after training are those of the whole network,
  * which each rank trains beside it. */
+#include "dist/apart.h"
 #include "dist/threads.h"
 
 #include "dist/parallel.h"
@@ -8,7 +9,7 @@
 #include <math.h>
 #include <paracord/tensor_parallel.h>
 
-enum { ROWS = 10, WIDTH = 12, WIDE = 36, CLASSES = 12, SAMPLES = 14, STEPS = 4, ROOM = 2048, MOST_PARAMETERS = 16 };
+enum { ROWS = 10, WIDTH = 12, WIDE = 36, CLASSES = 12, SAMPLES = 14, STEPS = 4, MOST_PARAMETERS = 16 };
 
 /* Without a group the whole network. */
 static pc_module *network(pc_group *group)
@@ -74,22 +75,6 @@ static void end(twin *t)
     pc_tensor_free(t->x);
     pc_tensor_free(t->labels);
     pc_tensor_free(t->loss);
-}
-
-/* The largest difference, over the largest number. */
-static double apart(pc_tensor *want, pc_tensor *got)
-{
-    float a[ROOM], b[ROOM];
-    const int64_t n = want && got ? pc_tensor_count(want) : 0;
-    double most = 0, off = 0;
-    if (!n || n > ROOM || n != pc_tensor_count(got) || pc_read(want, a, (size_t)n * sizeof *a) != PC_OK ||
-        pc_read(got, b, (size_t)n * sizeof *b) != PC_OK)
-        return INFINITY;
-    for (int64_t i = 0; i < n; i++) {
-        most = fmax(most, fabs((double)a[i]));
-        off = fmax(off, fabs((double)a[i] - (double)b[i]));
-    }
-    return most > 0 ? off / most : off;
 }
 
 typedef struct comparison {

@@ -1,4 +1,5 @@
 /* GPTs that are cut up among ranks against the whole one, which each rank trains beside its part. */
+#include "dist/apart.h"
 #include "dist/threads.h"
 
 #include "dist/parallel.h"
@@ -8,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BATCH = 2, LENGTH = 7, VOCABULARY = 23, STEPS = 3, ROOM = 32768, PARAMETERS = 40 };
+enum { BATCH = 2, LENGTH = 7, VOCABULARY = 23, STEPS = 3, PARAMETERS = 40 };
 
 static pc_gpt_options sizes(pc_group *group, double dropout)
 {
@@ -66,22 +67,6 @@ static void end(twin *t)
     pc_tensor_free(t->x);
     pc_tensor_free(t->y);
     pc_tensor_free(t->loss);
-}
-
-/* The largest difference, over the largest number. */
-static double apart(pc_tensor *want, pc_tensor *got)
-{
-    static _Thread_local float a[ROOM], b[ROOM];
-    const int64_t n = want && got ? pc_tensor_count(want) : 0;
-    double most = 0, off = 0;
-    if (!n || n > ROOM || n != pc_tensor_count(got) || pc_read(want, a, (size_t)n * sizeof *a) != PC_OK ||
-        pc_read(got, b, (size_t)n * sizeof *b) != PC_OK)
-        return INFINITY;
-    for (int64_t i = 0; i < n; i++) {
-        most = fmax(most, fabs((double)a[i]));
-        off = fmax(off, fabs((double)a[i] - (double)b[i]));
-    }
-    return most > 0 ? off / most : off;
 }
 
 typedef struct comparison {
