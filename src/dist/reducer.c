@@ -38,10 +38,10 @@ static void drop_bucket(pc__reducer *r, int b)
 static pc_status begin(pc__leaf_set *set)
 {
     pc__reducer *r = (pc__reducer *)set;
-    for (int b = 0; b < r->buckets.count && r->how.briefly; b++)
-        drop_bucket(r, b);
     for (int i = 0; i < r->count && r->how.passed; i++)
         pc_zero_grad(r->parameter[i]);
+    for (int b = 0; b < r->buckets.count && r->how.briefly; b++)
+        pc__bucket_close(&r->buckets, b);
     for (int i = 0; i < r->count; i++)
         r->buckets.watch[i].awaited = 0;
     for (int i = 0; i < r->buckets.count; i++)

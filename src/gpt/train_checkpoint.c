@@ -103,24 +103,29 @@ static pc_status put_pieces(const pc__gpt_training *t, const char *path, const c
     return status;
 }
 
+/* Whether it is well with all ranks, all of which ask. */
+static bool all_well(const pc__gpt_training *t, const begun *mine, begun *all, pc_status *status)
+{
+    *status = pc__group_exchange(t->o.group, mine, sizeof *mine, all);
+    bool well = *status == PC_OK;
+    for (int r = 0; r < t->ranks && well; r++)
+        well = all[r].status == PC_OK;
+    return well;
+}
+
 /* All ranks write, and the first makes it the checkpoint when all have. What fails in one is told by it. */
 static pc_status save_together(const pc__gpt_training *t, const char *path, begun mine, const pc_parameter *list, int n)
 {
+    pc_status status = PC_ERR_MEMORY;
     begun *all = pc__alloc((size_t)t->ranks * sizeof *all);
     char *temporary = pc__file_temporary(path);
     if (!all || !temporary)
         mine.status = PC_ERR_MEMORY;
-    pc_status status = all ? pc__group_exchange(t->o.group, &mine, sizeof mine, all) : PC_ERR_MEMORY;
-    bool begins = status == PC_OK && mine.status == PC_OK;
-    for (int r = 0; r < t->ranks && status == PC_OK; r++)
-        begins = begins && all[r].status == PC_OK;
-    if (begins)
+    bool written = all && all_well(t, &mine, all, &status);
+    if (written)
         mine.status = put_pieces(t, path, temporary, all[0].start, list, n);
     if (status == PC_OK)
-        status = pc__group_exchange(t->o.group, &mine, sizeof mine, all);
-    bool written = status == PC_OK;
-    for (int r = 0; r < t->ranks && written; r++)
-        written = all[r].status == PC_OK;
+        written = all_well(t, &mine, all, &status);
     if (written && !t->rank)
         status = pc__file_commit(temporary, path);
     else if (!written && !t->rank && temporary)

@@ -76,12 +76,7 @@ static void leaves_out_a_host_whose_disk_is_full(void **state)
 static void goes_on_with_a_cut_cable(void **state)
 {
     (void)state;
-    fresh();
-    if (shell(output, "ip netns exec ${IN}1 true 2>&1") != 0) {
-        print_message("no network namespaces here: %s\n", output);
-        skip();
-    }
-    setenv("M", "10.231.77.10:29500", 1);
+    use_cable();
     setenv("PARACORD_BEAT_LIMIT", "2", 1);
     setenv("FINE_FOR", "1", 1);
     /* The host is cut off for good: it stops its ranks, waits, and gives up. */
@@ -102,12 +97,7 @@ static void goes_on_with_a_cut_cable(void **state)
 static void goes_on_without_a_killed_host(void **state)
 {
     (void)state;
-    fresh();
-    if (shell(output, "ip netns exec ${IN}1 true 2>&1") != 0) {
-        print_message("no network namespaces here: %s\n", output);
-        skip();
-    }
-    setenv("M", "10.231.77.10:29500", 1);
+    use_cable();
     setenv("FINE_FOR", "1", 1);
     assert_status(NODE
                   "(node 0 -n 1 --elastic -- $R wait; echo 0: $?) >a 2>&1 & (node 1 -n 1 -- $R wait) >b 2>&1 & for i "

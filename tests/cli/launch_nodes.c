@@ -84,12 +84,7 @@ static void are_told_what_is_wrong(void **state)
 static void survive_a_cut_cable(void **state)
 {
     (void)state;
-    fresh();
-    if (shell(output, "ip netns exec ${IN}1 true 2>&1") != 0) {
-        print_message("no network namespaces here: %s\n", output);
-        skip();
-    }
-    setenv("M", "10.231.77.10:29500", 1);
+    use_cable();
     setenv("PARACORD_BEAT_LIMIT", "2", 1);
     assert_status(NODE "node 0 -n 1 -- $R fine >a 2>&1 & node 1 -n 1 -- $R fine >b 2>&1; wait; cat a b", 0);
     assert_has("[0] rank 0 of 2 start 0");
