@@ -100,15 +100,29 @@ void PC__K(copy_padded_pairs)(const geometry *g, const pc_bf16 *image, const pc_
 /* conv_planes.c: conv2d without pooling, of pictures in either order. */
 pc_status PC__R(conv2d_planar)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y);
 
-/* conv_product.c: conv2d of what is channels last, where sizes say so. */
+/* conv_windows.c: the windows of all places as rows, each in the order of the weights: taken from x; and dx from windows of reals. */
+pc_status PC__R(take_windows)(const geometry *g, const void *x, void *to);
+pc_status PC__R(add_windows)(const geometry *g, const real *from, void *dx);
+
+/* conv_product.c: conv2d of what is channels last, and its gradient (dx and dweight may be NULL), where sizes say so. */
 bool PC__R(conv2d_is_product)(const pc__conv *s);
+bool PC__R(conv2d_weights_are_product)(const pc__conv *s);
+bool PC__R(conv2d_input_is_product)(const pc__conv *s);
 pc_status PC__R(conv2d_product)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y);
+pc_status PC__R(conv2d_backward_product)(const pc__conv *s, const void *x, const void *weight, const void *y,
+                                         const void *dy, void *dx, void *dweight);
 
 /* conv.c: by tiles, of any sizes. */
 pc_status PC__R(conv2d_tiles)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,
                               uint8_t *argmax);
 
-/* conv2d and its gradient of what is channels last. */
+/* conv_order.c: conv2d and its gradient, of all taps. */
+pc_status PC__R(conv2d_ordered)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,
+                                uint8_t *argmax);
+pc_status PC__R(conv2d_backward_ordered)(const pc__conv *s, const void *x, const void *weight, const void *y,
+                                         const uint8_t *argmax, const void *dy, void *dx, void *dweight, void *dbias);
+
+/* The same of what is channels last. */
 pc_status PC__R(conv2d_last)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,
                              uint8_t *argmax);
 pc_status PC__R(conv2d_backward_last)(const pc__conv *s, const void *x, const void *weight, const void *y,

@@ -188,9 +188,13 @@ pc_status PC__R(conv2d_backward_last)(const pc__conv *s, const void *x, const vo
 {
     int64_t place[256];
     backward b = {.g = geometry_of(s), .y = y, .dy = dy, .place = place};
-    if (dweight || dbias)
-        PC__TRY(PC__R(conv2d_weights)(s, x, y, argmax, dy, dweight, dbias));
-    if (!dx)
+    const bool product = dweight && PC__R(conv2d_weights_are_product)(s);
+    if (dbias || (dweight && !product))
+        PC__TRY(PC__R(conv2d_weights)(s, x, y, argmax, dy, product ? NULL : dweight, dbias));
+    const bool both = dx && PC__R(conv2d_input_is_product)(s);
+    if (product || both)
+        PC__TRY(PC__R(conv2d_backward_product)(s, x, weight, y, dy, both ? dx : NULL, product ? dweight : NULL));
+    if (!dx || both)
         return PC_OK;
     /* A convolution that leads back has a product for each place of x, where the gather way has one for each of y. */
     const bool leads_back = s->sh == 1 && s->sw == 1 && s->ph < s->kh && s->pw < s->kw;

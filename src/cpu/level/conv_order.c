@@ -58,8 +58,8 @@ static char *room_for(const geometry *g, bool x, int ys, int64_t *area, int64_t 
     return pc__alloc_aligned((size_t)((x ? s->n * s->h * s->w * s->c : 0) + ys * *count + 1) * (size_t)g->size, 64);
 }
 
-pc_status PC__R(conv2d)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,
-                        uint8_t *argmax)
+pc_status PC__R(conv2d_ordered)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,
+                                uint8_t *argmax)
 {
     const geometry g = geometry_of(s);
     int64_t area, count;
@@ -82,8 +82,8 @@ pc_status PC__R(conv2d)(const pc__conv *s, const void *x, const void *weight, co
     return status;
 }
 
-pc_status PC__R(conv2d_backward)(const pc__conv *s, const void *x, const void *weight, const void *y,
-                                 const uint8_t *argmax, const void *dy, void *dx, void *dweight, void *dbias)
+pc_status PC__R(conv2d_backward_ordered)(const pc__conv *s, const void *x, const void *weight, const void *y,
+                                         const uint8_t *argmax, const void *dy, void *dx, void *dweight, void *dbias)
 {
     const geometry g = geometry_of(s);
     const bool relu = s->activation == PC__ACT_RELU && !s->half, saved = !relu && s->activation != PC__ACT_NONE;

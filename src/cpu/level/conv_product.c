@@ -1,56 +1,68 @@
-/* conv_product.c: forward convolution of few places: a product of their windows, which are copied out of the pictures, and
- * of the weights as they lie, which to pack would take as long as to multiply. */
+/* conv_product.c: convolutions as products of the windows of all places with the weights as they lie:
+ *
+ *     y = windows weight^T        dweight = dy^T windows        dx = the windows dy weight, added up where they overlap
+ *
+ * For places so few that to pack the weights would take as long as to multiply; for pictures so small that a row of places fills no
+ * tile; and for dx under a stride, where no convolution leads back. Where a kernel is one tap, the pictures are the windows. */
 #include "cpu/level/conv.h"
-#include "cpu/level/turn.h"
 
 enum {
-    PLACES_MOST = 64, /* more pay for packed weights */
-    OUTPUTS = 4,      /* at least so many for each place */
+    PLACES_MOST = 64,       /* more pay for packed weights */
+    OUTPUTS = 4,            /* at least so many for each place */
+    COLUMNS_MOST = 2,       /* of y; more fill a tile */
+    OUTPUTS_LEAST = 64,     /* each number of a window that is copied is multiplied with so many */
+    WINDOWS_MOST = 4 << 20, /* bytes at once */
 };
+
+static int64_t places_of(const pc__conv *s)
+{
+    return s->n * pc__conv_yh(s) * pc__conv_yw(s);
+}
 
 bool PC__R(conv2d_is_product)(const pc__conv *s)
 {
-    const int64_t places = s->n * pc__conv_yh(s) * pc__conv_yw(s);
-    return s->pool <= 1 && places <= PLACES_MOST && s->o >= OUTPUTS * places;
+    return s->pool <= 1 && places_of(s) <= PLACES_MOST && s->o >= OUTPUTS * places_of(s);
 }
 
-/* The window of one place, [kh][kw][c]; zeros beyond the image. */
-static void take_window(const geometry *g, const char *image, int64_t y, int64_t x, char *to)
+/* 16-bit gradients before an activation would have to be rounded once more. */
+static bool multiplies(const pc__conv *s)
 {
-    const pc__conv *s = g->s;
-    const int64_t top = y * s->sh - s->ph, left = x * s->sw - s->pw, pixel = s->c * g->size, row = g->run * g->size;
-    const int64_t from = PC__MIN(PC__MAX(-left, 0), s->kw), end = PC__MAX(PC__MIN(s->w - left, s->kw), from);
-    for (int64_t r = 0; r < s->kh; r++, to += row) {
-        if (top + r < 0 || top + r >= s->h || from == end) {
-            memset(to, 0, (size_t)row);
-            continue;
-        }
-        memset(to, 0, (size_t)(from * pixel));
-        memcpy(to + from * pixel, image + ((top + r) * s->w + left + from) * pixel, (size_t)((end - from) * pixel));
-        memset(to + end * pixel, 0, (size_t)(row - end * pixel));
-    }
+    return s->pool <= 1 && s->o >= OUTPUTS_LEAST && (s->activation == PC__ACT_NONE || !s->half);
 }
 
-/* Windows of all places in the order of the weights, the room of one behind them. */
-static void take_windows(const geometry *g, const void *x, char *to)
+bool PC__R(conv2d_weights_are_product)(const pc__conv *s)
 {
-    const pc__conv *s = g->s;
-    const int64_t area = g->yh * g->yw, places = s->n * area, window = g->out * g->size;
-    char *room = to + places * window;
-    for (int64_t i = 0; i < places; i++, to += window) {
-        const char *image = element(g, x, i / area * s->h * s->w * s->c);
-        take_window(g, image, i % area / g->yw, i % g->yw, s->weights_last ? to : room);
-        if (!s->weights_last)
-            pc__turn(to, s->kh * s->kw * g->size, room, s->c * g->size, s->kh * s->kw, s->c, (size_t)g->size);
-    }
+    return multiplies(s) && pc__conv_yw(s) <= COLUMNS_MOST;
+}
+
+bool PC__R(conv2d_input_is_product)(const pc__conv *s)
+{
+    return multiplies(s) && (pc__conv_yw(s) <= COLUMNS_MOST || s->sh > 1 || s->sw > 1);
+}
+
+static bool one_tap(const pc__conv *s)
+{
+    return s->kh * s->kw == 1 && s->sh == 1 && s->sw == 1 && s->ph == 0 && s->pw == 0;
+}
+
+/* `wide`: 16-bit factors have a product of reals. */
+static pc_status multiply(const pc__conv *s, const pc__gemm *product, bool wide)
+{
+#ifndef PC__DOUBLE
+    if (s->half)
+        return PC__K(gemm_half)(product, s->is_f16, wide);
+#endif
+    (void)s, (void)wide;
+    return PC__R(gemm)(product);
 }
 
 pc_status PC__R(conv2d_product)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y)
 {
     const geometry g = geometry_of(s);
-    pc__gemm product = {.m = s->n * g.yh * g.yw,
+    pc__gemm product = {.m = places_of(s),
                         .n = s->o,
                         .k = g.out,
+                        .a = x,
                         .a_rs = g.out,
                         .a_cs = 1,
                         .b = weight,
@@ -61,16 +73,106 @@ pc_status PC__R(conv2d_product)(const pc__conv *s, const void *x, const void *we
                         .c_cs = 1,
                         .bias = bias,
                         .activation = s->activation};
-    char *windows = pc__alloc_aligned((size_t)((product.m + 1) * g.out * g.size), 64);
+    if (one_tap(s))
+        return multiply(s, &product, false);
+    char *windows = pc__alloc_aligned((size_t)(product.m * g.out * g.size), 64);
     if (!windows)
         return PC_ERR_MEMORY;
-    take_windows(&g, x, windows);
     product.a = windows;
-#ifdef PC__DOUBLE
-    const pc_status status = PC__R(gemm)(&product);
-#else
-    const pc_status status = s->half ? PC__K(gemm_half)(&product, s->is_f16, false) : PC__R(gemm)(&product);
-#endif
+    pc_status status = PC__R(take_windows)(&g, x, windows);
+    if (status == PC_OK)
+        status = multiply(s, &product, false);
     pc__free(windows);
+    return status;
+}
+
+/* Some pictures, whose windows have room at once. */
+typedef struct part {
+    geometry g;
+    const void *x, *dy;
+    void *dx, *windows;
+} part;
+
+/* dweight (+)= dy^T windows. */
+static pc_status add_weights(const part *p, bool add, void *dweight)
+{
+    const geometry *g = &p->g;
+    const pc__conv *s = g->s;
+    const pc__gemm product = {.m = s->o,
+                              .n = g->out,
+                              .k = places_of(s),
+                              .a = p->dy,
+                              .a_rs = 1,
+                              .a_cs = s->o,
+                              .b = one_tap(s) ? p->x : p->windows,
+                              .b_rs = g->out,
+                              .b_cs = 1,
+                              .c = dweight,
+                              .c_rs = g->out,
+                              .c_cs = 1,
+                              .accumulate = add};
+    if (!one_tap(s))
+        PC__TRY(PC__R(take_windows)(g, p->x, p->windows));
+    return multiply(s, &product, false);
+}
+
+static pc_status input(const part *p, const void *weight)
+{
+    const geometry *g = &p->g;
+    const pc__conv *s = g->s;
+    const pc__gemm product = {.m = places_of(s),
+                              .n = g->out,
+                              .k = s->o,
+                              .a = p->dy,
+                              .a_rs = s->o,
+                              .a_cs = 1,
+                              .b = weight,
+                              .b_rs = g->out,
+                              .b_cs = 1,
+                              .c = one_tap(s) ? p->dx : p->windows,
+                              .c_rs = g->out,
+                              .c_cs = 1};
+    PC__TRY(multiply(s, &product, !one_tap(s)));
+    return one_tap(s) ? PC_OK : PC__R(add_windows)(g, p->windows, p->dx);
+}
+
+/* Pictures [first, first + n.n) of the call. */
+static part part_of(const geometry *g, pc__conv *some, int64_t first, const void *x, const void *dy, void *dx)
+{
+    const pc__conv *s = g->s;
+    const int64_t picture = s->h * s->w * s->c;
+    part p = {.g = *g, .x = element(g, x, first * picture), .dx = (void *)element(g, dx, first * picture)};
+    p.dy = element(g, dy, first * g->yh * g->yw * s->o);
+    p.g.s = some;
+    return p;
+}
+
+pc_status PC__R(conv2d_backward_product)(const pc__conv *s, const void *x, const void *weight, const void *y,
+                                         const void *dy, void *dx, void *dweight)
+{
+    const geometry g = geometry_of(s);
+    const bool cut = s->activation != PC__ACT_NONE;
+    const int64_t picture = g.yh * g.yw * g.out * (int64_t)sizeof(real), count = places_of(s) * s->o;
+    pc__conv some = *s;
+    some.n = one_tap(s) ? s->n : PC__MIN(PC__MAX(WINDOWS_MOST / PC__MAX(picture, 1), 1), s->n);
+    const int64_t step = PC__MAX(some.n, 1), windows = one_tap(s) ? 0 : round_up(step * picture, 64);
+    char *room = pc__alloc_aligned((size_t)(windows + (cut ? count * (int64_t)sizeof(real) : 0) + 1), 64);
+    if (!room)
+        return PC_ERR_MEMORY;
+    if (cut) {
+        copy_row(&g, dy, s->activation, y, count, (real *)(void *)(room + windows));
+        dy = room + windows;
+    }
+    pc_status status = PC_OK;
+    for (int64_t i = 0; i < PC__MAX(s->n, 1) && status == PC_OK; i += step) {
+        some.n = PC__MIN(step, s->n - i);
+        part p = part_of(&g, &some, i, x, dy, dx);
+        p.windows = room;
+        if (dweight)
+            status = add_weights(&p, i > 0, dweight);
+        if (status == PC_OK && dx)
+            status = input(&p, weight);
+    }
+    pc__free(room);
     return status;
 }

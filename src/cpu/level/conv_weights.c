@@ -12,7 +12,7 @@
 #define LISTED_OUTPUTS 16    /* output channels that are listed together: a cache line of dy */
 #define LISTED_BYTES 16384   /* their items under a strip */
 #define SUMS_WANTED 131072   /* elements of the sums of all chunks, between the limits below */
-#define CHUNKS_LEAST 8
+#define TASKS_LEAST 16
 #define CHUNKS_MOST 32
 
 typedef struct weights {
@@ -321,7 +321,8 @@ static void plan(weights *w)
     w->pixel = s->half ? w->outputs : s->o;
     w->tasks = (s->o + w->outputs - 1) / w->outputs;
     w->size = w->dense ? s->kh * g->run * w->outputs : w->outputs * s->kh * w->width;
-    w->chunks = PC__MIN(PC__MAX(SUMS_WANTED / PC__MAX(w->tasks * w->size, 1), CHUNKS_LEAST), CHUNKS_MOST);
+    w->chunks = PC__MAX(SUMS_WANTED / PC__MAX(w->tasks * w->size, 1), TASKS_LEAST / PC__MAX(w->tasks, 1));
+    w->chunks = PC__MIN(w->chunks, CHUNKS_MOST);
     w->chunks = PC__MAX(PC__MIN(w->chunks, s->n), 1);
     w->images = (s->n + w->chunks - 1) / w->chunks;
     const int64_t input = g->pool * s->sh * g->row * (int64_t)sizeof(real);
