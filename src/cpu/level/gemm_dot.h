@@ -43,6 +43,8 @@ INLINE void dot_run(const dot *d, const int rows, const int columns)
     for (int64_t k = d->k; k > 0; k -= W, a += W, b += W) {
         vec right[DOT_COLUMNS];
         UNROLL for (int c = 0; c < columns; c++) right[c] = LOAD(b + c * b_column);
+        if (rows == 1) /* memory is the limit: the next columns are on their way meanwhile */
+            UNROLL for (int c = 0; c < columns; c++) __builtin_prefetch(b + (columns + c) * b_column);
         UNROLL for (int r = 0; r < rows; r++)
         {
             const vec left = LOAD(a + r * a_row);

@@ -247,7 +247,7 @@ static pc_status in_rows(work *w)
     }
     w->x = x;
     w->columns = PC__MAX(PART / g->k / TOGETHER, 1) * TOGETHER;
-    pc__parallel(pc__threads(2 * g->m * g->n * g->k), (g->n + w->columns - 1) / w->columns, few_task, w);
+    pc__parallel(pc__threads((2 * g->m + 8) * g->n * g->k), (g->n + w->columns - 1) / w->columns, few_task, w);
     pc__free(x);
     return PC_OK;
 }

@@ -192,7 +192,7 @@ pc_status PC__K(gemm_pairs)(const half_product *p)
     const pc__gemm *g = p->g;
     if (!is_along(g))
         return in_panels(p);
-    pc__parallel(pc__threads(g->m * g->n * g->k), (g->n + DOT_COLUMNS - 1) / DOT_COLUMNS, dots_task, (void *)p);
+    pc__parallel(pc__threads((g->m + 8) * g->n * g->k), (g->n + DOT_COLUMNS - 1) / DOT_COLUMNS, dots_task, (void *)p);
     return PC_OK;
 }
 

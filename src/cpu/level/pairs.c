@@ -81,6 +81,8 @@ PAIRS INLINE void dot_run(const pair_dot *d, const int rows, const int columns)
         __m512bh right[PAIR_DOT_COLUMNS];
         UNROLL for (int c = 0; c < columns; c++) right[c] =
             (__m512bh)_mm512_maskz_loadu_epi16(there, d->b + c * d->b_column + k);
+        if (rows == 1) /* memory is the limit: the next columns are on their way meanwhile */
+            UNROLL for (int c = 0; c < columns; c++) __builtin_prefetch(d->b + (columns + c) * d->b_column + k);
         UNROLL for (int r = 0; r < rows; r++)
         {
             const __m512bh left = (__m512bh)_mm512_maskz_loadu_epi16(there, d->a + r * d->a_row + k);
