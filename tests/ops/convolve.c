@@ -209,6 +209,9 @@ static void as_by_the_book(void **state)
         {4, 40, 16, 15, 36, 7, 7, OPTIONS(1, 5, 2, 2)},
         {1, 140, 9, 10, 140, 7, 7, OPTIONS(1, 3, 1, 140)},
         {2, 4, 3, 2, 4, 3, 3, OPTIONS(1, 2, 1, 4)},
+        {2, 2, 131, 90, 2, 5, 3, OPTIONS(1, 2, 2, 2)}, /* planes of several strips of rows */
+        {1, 3, 7, 2100, 3, 4, 5, UNEVEN(1, 1, 5, 6, 2, 1, 3)},
+        {1, 5, 4, 3, 5, 2, 2, UNEVEN(1, 1, 3, 0, 1, 2, 5)},
     };
     static const pc_dtype dtypes[] = {PC_F32, PC_F64, PC_F16, PC_BF16};
     (void)state;
