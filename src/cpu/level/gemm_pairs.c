@@ -30,8 +30,9 @@ typedef struct work {
     int64_t column, columns; /* of the group of panels that is packed */
     int64_t rows;            /* of a task */
     uint32_t *packed;        /* [panel of TILE_WIDTH columns][pair][width of the panel] */
-    char *rooms;             /* of each thread */
-    int64_t size, sums;      /* bytes of one; numbers of C in it */
+    pc_bf16 *turned;    /* rows of A along k, in whole pairs, where several groups of columns use them; else NULL */
+    char *rooms;        /* of each thread */
+    int64_t size, sums; /* bytes of one; numbers of C in it */
 } work;
 
 /* --- along k --- */
@@ -128,20 +129,31 @@ static void multiply(const work *w, const pc_bf16 *a, int64_t a_row, int64_t row
     }
 }
 
+static void turn_task(void *context, int64_t task)
+{
+    const work *w = context;
+    const pc__gemm *g = w->p->g;
+    const int64_t row = task * w->rows;
+    take_runs(w, half_at(g->a, row * g->a_rs), g->a_rs, g->a_cs, PC__MIN(w->rows, g->m - row),
+              w->turned + row * 2 * w->depth);
+}
+
 static void rows_task(void *context, int64_t task)
 {
     const work *w = context;
     const pc__gemm *g = w->p->g;
     const int64_t row = task * w->rows, rows = PC__MIN(w->rows, g->m - row);
     float *c = (float *)(void *)(w->rooms + pc__thread() * w->size);
-    pc_bf16 *turned = (pc_bf16 *)(c + w->sums);
     const pc_bf16 *a = half_at(g->a, row * g->a_rs);
     int64_t a_row = g->a_rs;
-    if (g->a_cs != 1) {
+    if (w->turned) {
+        a = w->turned + row * 2 * w->depth, a_row = 2 * w->depth;
+    } else if (g->a_cs != 1) {
+        pc_bf16 *turned = (pc_bf16 *)(c + w->sums);
         take_runs(w, a, g->a_rs, g->a_cs, rows, turned);
         a = turned, a_row = 2 * w->depth;
     }
-    const int64_t step = PC__MAX(SUMS / w->columns, STEP);
+    const int64_t step = PC__MAX(SUMS / w->columns / STEP, 1) * STEP;
     for (int64_t r = 0; r < rows; r += step) {
         const int64_t some = PC__MIN(step, rows - r);
         multiply(w, a + r * a_row, a_row, some, c);
@@ -164,19 +176,25 @@ static pc_status in_panels(const half_product *p)
     work w = {.p = p, .depth = (g->k + 1) / 2, .rows = ROWS};
     _Alignas(64) char few[ON_STACK];
     if (g->a_cs != 1)
-        w.rows = PC__MIN(PC__MAX(TURNED / PC__MAX(g->k, 1), TURNED_ROWS), ROWS);
+        w.rows = PC__MIN(PC__MAX(TURNED / PC__MAX(g->k, 1), TURNED_ROWS) / STEP * STEP, ROWS);
     w.rows = PC__MIN(w.rows, g->m);
     const int64_t fit = PC__MAX(GROUP / PC__MAX(g->k, 1) / TILE_WIDTH, 1) * TILE_WIDTH;
     const int64_t group = PC__MIN(fit, COLUMNS), most = PC__MIN(group, g->n);
     const int threads = pc__threads(g->m * g->n * g->k + 4 * (g->m * g->n + g->n * g->k));
     const int64_t packed = round_up(most, W) * w.depth * 4;
+    const int64_t turned = g->a_cs != 1 && g->n > group ? round_up(g->m * w.depth * 4, 64) : 0;
     w.sums = round_up(PC__MIN(w.rows * most, PC__MAX(SUMS, STEP * most)) + W, W);
     w.size = room_size(&w, most);
-    const bool is_few = threads == 1 && round_up(packed, 64) + w.size <= ON_STACK;
-    char *slab = is_few ? few : pc__alloc_aligned((size_t)(round_up(packed, 64) + threads * w.size), 64);
+    const int64_t shared = round_up(packed, 64) + turned;
+    const bool is_few = threads == 1 && shared + w.size <= ON_STACK;
+    char *slab = is_few ? few : pc__alloc_aligned((size_t)(shared + threads * w.size), 64);
     if (!slab)
         return PC_ERR_MEMORY;
-    w.packed = (uint32_t *)(void *)slab, w.rooms = slab + round_up(packed, 64);
+    w.packed = (uint32_t *)(void *)slab, w.rooms = slab + shared;
+    if (turned) {
+        w.turned = (pc_bf16 *)(void *)(slab + round_up(packed, 64));
+        pc__parallel(threads, (g->m + w.rows - 1) / w.rows, turn_task, &w);
+    }
     for (; w.column < g->n; w.column += group) {
         w.columns = PC__MIN(group, g->n - w.column);
         pc__parallel(threads, (w.columns + TILE_WIDTH - 1) / TILE_WIDTH, pack_panel, &w);
