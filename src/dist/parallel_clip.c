@@ -34,19 +34,19 @@ static pc_status sort(void *context, const char *name, pc__named *parameter)
 }
 
 /* The squares of what is cut, of all ranks, and those of the rest once. */
-static pc_status join(const search *s, pc_tensor *clip, double most)
+pc_status pc__cut_norm(pc_group *group, pc_tensor **gradients, int count, pc_tensor *clip, double most)
 {
     const pc_device device = pc_tensor_device(clip);
     pc_tensor *same = pc_zeros(PC_SHAPE(2), PC_F32, device), *norm = pc_slice(clip, 0, 0, 1, 1);
     if (!same)
         return pc_error_last()->status;
-    if (s->count)
-        PC__TRY(pc__gradient_norm(same, s->same, s->count, most));
+    if (count)
+        PC__TRY(pc__gradient_norm(same, gradients, count, most));
     pc_tensor *once = pc_square(pc_slice(same, 0, 0, 1, 1));
     pc_tensor *cut = pc_clamp(pc_sub(pc_square(norm), once), 0, INFINITY);
     if (!cut)
         return pc_error_last()->status;
-    PC__TRY(pc_group_all_reduce(s->group, cut, PC_GROUP_SUM));
+    PC__TRY(pc_group_all_reduce(group, cut, PC_GROUP_SUM));
     pc_tensor *all = pc_sqrt(pc_add(cut, once));
     pc_tensor *factor = pc_clamp(pc_div(pc_full(PC_SHAPE(1), most, PC_F32, device), pc_add_scalar(all, 1e-6)), 0, 1);
     PC__TRY(pc_copy(norm, all));
@@ -60,7 +60,7 @@ static pc_status whole_norm(void *context, pc_tensor *clip, double most)
     PC_SCOPE {
         PC_NO_GRAD {
             if (status == PC_OK && s.group && s.group->size > 1)
-                status = join(&s, clip, most);
+                status = pc__cut_norm(s.group, s.same, s.count, clip, most);
         }
     }
     pc__free(s.same);

@@ -5,6 +5,7 @@
 #include "device/graph.h"
 #include "dist/group.h"
 #include "dist/norm.h"
+#include "dist/parallel.h"
 #include "nn/module.h"
 #include "nn/optimizer.h"
 
@@ -126,16 +127,39 @@ pc_module *pc_zero_part(pc_zero *zero)
     return zero->part;
 }
 
+/* Of a network that is cut, what this rank's pieces have in all of its ranks. */
+static pc_status norm_of_network(const pc_zero *z, pc_tensor *clip, double most)
+{
+    pc_tensor **same = pc__alloc((size_t)z->piece_count * sizeof *same);
+    if (!same)
+        return PC_ERR_MEMORY;
+    int count = 0;
+    for (int i = 0; i < z->piece_count; i++)
+        if (!z->pieces[i].cut && z->pieces[i].weights->grad)
+            same[count++] = z->pieces[i].gradient;
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        PC_NO_GRAD {
+            status = pc__cut_norm(z->network, same, count, clip, most);
+        }
+    }
+    pc__free(same);
+    return status;
+}
+
 static pc_status whole_norm(void *context, pc_tensor *clip, double most)
 {
-    return pc__norm_of_all(((const pc_zero *)context)->reducer.group, clip, most, NULL);
+    const pc_zero *z = context;
+    if (z->network)
+        PC__TRY(norm_of_network(z, clip, most));
+    return pc__norm_of_all(z->reducer.group, clip, most, NULL);
 }
 
 pc_status pc_zero_step(pc_zero *zero, pc_optimizer *optimizer)
 {
     PC__NEED(zero);
     PC__NEED(optimizer);
-    optimizer->whole_norm = zero->reducer.group->size > 1 ? whole_norm : NULL;
+    optimizer->whole_norm = zero->reducer.group->size > 1 || zero->network ? whole_norm : NULL;
     optimizer->whole = zero;
     PC__TRY(pc__zero_take_parts(zero));
     PC__TRY(pc_optimizer_step(optimizer));

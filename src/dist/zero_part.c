@@ -3,6 +3,7 @@
 #include "dist/zero.h"
 
 #include "dist/group.h"
+#include "dist/parallel.h"
 #include "nn/module.h"
 #include "ops/table.h"
 
@@ -50,6 +51,21 @@ static pc_status cut(pc_zero *z, int b, int i)
     return PC_OK;
 }
 
+/* Of a network that is cut up among ranks of another group. */
+static pc_status note_cut(void *context, const char *name, pc__named *parameter)
+{
+    pc_zero *z = context;
+    (void)name;
+    if (!parameter->cut)
+        return PC_OK;
+    if (pc_group_size(parameter->cut->group) > 1)
+        z->network = parameter->cut->group;
+    for (int i = 0; i < z->piece_count; i++)
+        if (z->reducer.parameter[z->pieces[i].parameter] == parameter->object)
+            z->pieces[i].cut = parameter->cut;
+    return PC_OK;
+}
+
 /* Each rank has to have something to step. */
 static pc_status check(const pc_zero *z)
 {
@@ -81,6 +97,7 @@ pc_status pc__zero_cut(pc_zero *z)
         for (int i = buckets->bucket[b].first; i <= buckets->bucket[b].last; i++)
             PC__TRY(cut(z, b, i));
     }
+    PC__TRY(pc__module_visit(z->reducer.module, note_cut, z));
     return check(z);
 }
 

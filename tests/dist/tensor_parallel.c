@@ -7,6 +7,7 @@
 #include "failing.h"
 
 #include <math.h>
+#include <paracord/data_parallel.h>
 #include <paracord/tensor_parallel.h>
 
 enum { ROWS = 10, WIDTH = 12, WIDE = 36, CLASSES = 12, SAMPLES = 14, STEPS = 4, MOST_PARAMETERS = 16 };
@@ -34,6 +35,7 @@ typedef struct twin {
     pc_optimizer *optimizer;
     pc_tensor *x, *labels, *loss;
     pc_group *group; /* NULL: it is whole */
+    pc_zero *zero;   /* NULL: this rank has all of its part */
 } twin;
 
 static pc_status learn(void *user)
@@ -49,7 +51,7 @@ static pc_status learn(void *user)
                 status = pc_copy(t->loss, loss);
             }
         if (status == PC_OK && t->optimizer)
-            status = pc_optimizer_step(t->optimizer);
+            status = t->zero ? pc_zero_step(t->zero, t->optimizer) : pc_optimizer_step(t->optimizer);
     }
     return status;
 }
@@ -71,6 +73,7 @@ static pc_status begin(twin *t, pc_group *group, pc_device device)
 static void end(twin *t)
 {
     pc_optimizer_free(t->optimizer);
+    pc_zero_free(t->zero);
     pc_module_free(t->net);
     pc_tensor_free(t->x);
     pc_tensor_free(t->labels);
@@ -126,6 +129,7 @@ typedef struct job {
     bool recorded, again,
         narrow; /* again: layers are computed once more on the way back; narrow: products in bfloat16 */
     double clip;
+    int zero; /* of a grid: its stage; 0: pc_ddp */
 } job;
 
 static pc_status learn_narrow(void *user)
@@ -186,21 +190,24 @@ static void grid(rank_work *r)
         cut.x = pc_tensor_retain(pc_clone(pc_slice(whole.x, 0, from, from + half, 1)));
         cut.labels = pc_tensor_retain(pc_clone(pc_slice(labels, 0, from, from + half, 1)));
     }
-    pc_ddp *ddp = pc_ddp(cut.net, column, .bucket_mb = 1e-3);
-    RANK_TRUE(ddp);
+    pc_ddp *ddp = j->zero ? NULL : pc_ddp(cut.net, column, .bucket_mb = 1e-3);
+    cut.zero = j->zero ? pc_zero(cut.net, column, .bucket_mb = 1e-3, .stage = j->zero) : NULL;
+    RANK_TRUE(ddp || cut.zero);
     for (int k = 0; k < 2; k++) {
         twin *t = k ? &cut : &whole;
-        t->optimizer = pc_sgd(t->net, .lr = 0.05, .momentum = 0.9);
+        t->optimizer = pc_sgd(t->zero ? pc_zero_part(t->zero) : t->net, .lr = 0.05, .momentum = 0.9);
         RANK_TRUE(t->optimizer);
         if (j->clip > 0)
-            RANK_OK(k ? pc_tensor_parallel_clip(t->net, t->optimizer, j->clip)
-                      : pc_optimizer_set_clip(t->optimizer, PC_CLIP_NORM, j->clip));
+            RANK_OK(ddp && k ? pc_tensor_parallel_clip(t->net, t->optimizer, j->clip)
+                             : pc_optimizer_set_clip(t->optimizer, PC_CLIP_NORM, j->clip));
         pc_step *step = j->recorded ? pc_step_new(learn, t, t->optimizer) : NULL;
         for (int i = 0; i < STEPS; i++)
             RANK_OK(step ? pc_step_run(step) : learn(t));
         RANK_TRUE(!step || !pc_step_why(step));
         pc_step_free(step);
     }
+    if (cut.zero)
+        RANK_OK(pc_zero_gather(cut.zero));
     RANK_TRUE(all_apart(&whole, &cut, false) < 3e-6);
     pc_ddp_free(ddp);
     end(&whole);
@@ -376,6 +383,9 @@ static void grids(void **state)
     ranks_work(4, grid, &(job){.recorded = false});
     ranks_work(4, grid, &(job){.recorded = true});
     ranks_work(4, grid, &(job){.recorded = true, .clip = 0.1});
+    for (int stage = 1; stage <= 3; stage++)
+        for (int recorded = 0; recorded < 2; recorded++)
+            ranks_work(4, grid, &(job){.recorded = recorded, .clip = 0.1, .zero = stage});
 }
 
 static void whole_networks(void **state)
