@@ -214,6 +214,9 @@ static const cli_option options[] = {
     {"resume", 'r', CLI_FLAG, AT(o.resume), NULL, NULL, .help = "Go on from the checkpoint in FOLDER"},
     {"device", 'd', CLI_TEXT, AT(o.device), "auto", "DEVICE", .help = CLI_DEVICE_HELP, .choices = cli_program_devices},
     CLI_DEVICES_OPTION(AT(devices)),
+    {"tensor-parallel", 0, CLI_INT, AT(o.tensor_parallel), "1", "N",
+     .help = "Cut the network up among N devices each, who share its heads; batches are shared by the groups of N",
+     .min = 1, .max = 1024},
     {"zero", 0, CLI_INT, AT(o.zero), "0", "STAGE",
      .help = "Share out over the devices: 1 the optimiser's state, 2 gradients too, 3 weights too; 0 nothing", .min = 0,
      .max = 3},
@@ -241,6 +244,8 @@ static const cli_example examples[] = {
     {"paracord gpt train train.bin --size gpt2 --batch 32 --devices all", "On all GPUs of the machine"},
     {"paracord gpt train train.bin --size gpt2-xl --batch 64 --devices all --zero 3 --accumulate 4",
      "What is too large for one of them"},
+    {"paracord gpt train train.bin --size gpt2-medium --batch 64 --devices all --tensor-parallel 2 --precision bf16",
+     "Each network on two GPUs, which compute a half of every layer"},
     {"paracord gpt train poems.txt --resume", "Go on after Ctrl-C or a power cut, to the same network"},
     {0},
 };

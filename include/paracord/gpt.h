@@ -64,7 +64,8 @@ PC_API PC_MUST_USE pc_tensor *pc_gpt_loss(pc_tensor *logits, pc_tensor *targets)
  * Each rank has size/ranks of the heads and of the inner numbers of each block, and the rows of the table for a part of the
  * vocabulary; norms, positions and the biases of what adds to the residual stream are whole. Its function gives this rank's
  * part of the logits, [batch, length, ceil(vocabulary / ranks)]. pc_seed in all ranks alike: what is whole has the same
- * dropout in all ranks; heads draw by rank. What is not for a network that is cut (pc_gpt_write, pc_gpt_train) says so. */
+ * dropout in all ranks; heads draw by rank. pc_gpt_write is for whole networks, and says so; pc_gpt_train cuts them itself
+ * (tensor_parallel). */
 
 /* (d) pc_gpt_loss of a network's logits, this rank's part of them [batch, length, part] where it is cut; targets int64
  * [batch, length] -> [], the same in all ranks. */

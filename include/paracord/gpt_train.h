@@ -76,7 +76,15 @@ typedef struct pc_gpt_train_options {
      * any number of ranks, dropout and rounding aside. The first rank tests, writes files and calls back; the folder is one
      * that all of them can read. */
     pc_group *group;
-    int zero; /* of several ranks: what is shared out over them, by stages of ZeRO (pc_zero); 0: nothing, pc_ddp */
+    /* The network is cut up among so many ranks (tensor_parallel.h): ranks 0 to tensor_parallel - 1 have one, the next ones
+     * a copy of it, and so on, and batches are shared out over the copies. What is learnt is the same, up to rounding. Of
+     * group's ranks it takes a multiple of this number, which divides the heads: PC_ERR_ARGUMENT. Files and samples are the
+     * whole network's: the first rank puts it together on the CPU for them, and lets it write on its device where there is room
+     * for all of it. 0: 1, each rank has all of it. */
+    int tensor_parallel;
+    /* Of several ranks, or copies of a network that is cut: what is shared out over them, by stages of ZeRO (pc_zero); 0:
+     * nothing, pc_ddp */
+    int zero;
     /* A rank's stretches of a step are taken in so many parts, one after another, whose gradients add up: the memory of a part
      * is enough, and what is learnt is that of the whole batch, up to rounding. 0: 1 */
     int accumulate;

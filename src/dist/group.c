@@ -229,13 +229,18 @@ void pc__group_abort(pc_group *group, const char *why)
         pc__dist_tell_error(pc_error_last()->status, why);
 }
 
-void pc__group_fail(pc_group *group)
+void pc__group_fail_as(pc_group *group, int rank)
 {
     char why[PC_MESSAGE_MAX];
     const pc_error *error = pc_error_last();
-    snprintf(why, sizeof why, "rank %d failed: %.380s%s%.80s", group->rank, error->message, error->cause[0] ? ": " : "",
+    snprintf(why, sizeof why, "rank %d failed: %.380s%s%.80s", rank, error->message, error->cause[0] ? ": " : "",
              error->cause);
     pc__group_abort(group, why);
+}
+
+void pc__group_fail(pc_group *group)
+{
+    pc__group_fail_as(group, group->rank);
 }
 
 /* What is queued ends before what does it goes. */

@@ -37,6 +37,9 @@ void pc__group_abort(pc_group *group, const char *why);
 /* The same, with the error that the thread has as the reason. */
 void pc__group_fail(pc_group *group);
 
+/* And told as another group calls the rank. */
+void pc__group_fail_as(pc_group *group, int rank);
+
 /* The group's end on the device, opened where it is not; all ranks do that in the same call. NULL: an error. */
 pc__group_end *pc__group_end_of(pc_group *group, pc_device device);
 

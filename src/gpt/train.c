@@ -26,8 +26,8 @@ static pc_status read_loss(pc__gpt_training *t)
     float sum;
     if (!t->summed)
         return PC_OK;
-    if (t->ranks > 1)
-        PC__TRY(pc_group_all_reduce(t->o.group, t->loss, PC_GROUP_MEAN));
+    if (t->data)
+        PC__TRY(pc_group_all_reduce(t->data, t->loss, PC_GROUP_MEAN));
     PC__TRY(pc_read(t->loss, &sum, sizeof sum));
     PC__TRY(pc_fill(t->loss, 0));
     t->at.loss = sum / (double)t->summed;
@@ -48,7 +48,7 @@ static void note_speed(pc__gpt_training *t, const pace *c)
         return;
     const double tokens = (double)pc_tensor_count(t->x) * (double)c->steps / c->spent;
     t->at.tokens_per_second = t->run.tokens_per_second = tokens / t->o.batch * t->all;
-    t->at.mfu = t->run.mfu = tokens * pc_gpt_flops(t->gpt, t->x->shape[1]) / t->peak;
+    t->at.mfu = t->run.mfu = tokens * pc_gpt_flops(t->gpt, t->x->shape[1]) / t->o.tensor_parallel / t->peak;
     t->at.seconds_left = (double)(t->o.steps - t->at.step) * c->spent / (double)c->steps;
 }
 
@@ -87,7 +87,8 @@ static pc_status mean_loss(pc__gpt_training *t, pc_corpus_part part, double *mea
             PC_SCOPE {
                 PC__EVALUATE
                 {
-                    pc_tensor *loss = status == PC_OK ? pc_gpt_loss(pc_forward(t->gpt, t->x), t->y) : NULL;
+                    pc_tensor *loss =
+                        status == PC_OK ? pc_gpt_parallel_loss(t->gpt, pc_forward(t->gpt, t->x), t->y) : NULL;
                     sum += loss ? pc_item(loss) : NAN;
                     status = loss ? PC_OK : pc_error_last()->status;
                 }
@@ -97,12 +98,17 @@ static pc_status mean_loss(pc__gpt_training *t, pc_corpus_part part, double *mea
     return status == PC_OK ? pc__gpt_ranks_mean(t, mean) : status;
 }
 
+static bool writes_samples(const pc__gpt_training *t)
+{
+    return t->o.sample >= 0 && t->tokenizer;
+}
+
 static pc_status make_sample(pc__gpt_training *t)
 {
-    if (t->o.sample < 0 || !t->tokenizer || t->rank)
+    if (!writes_samples(t) || t->rank)
         return PC_OK;
     char *sample =
-        pc_gpt_write(t->gpt, t->tokenizer, NULL,
+        pc_gpt_write(pc__gpt_ranks_network(t), t->tokenizer, NULL,
                      (pc_gpt_write_options){.tokens = t->o.sample, .temperature = 0.8, .seed = (uint64_t)t->at.step});
     if (!sample)
         return pc_error_last()->status;
@@ -129,7 +135,7 @@ static pc_status write_report(pc__gpt_training *t, bool running)
     t->run.settings = t->settings;
     t->run.network = t->words;
     t->run.step = t->at.step, t->run.steps = t->o.steps;
-    t->run.parameters = pc_module_parameter_elements(t->gpt);
+    t->run.parameters = pc__gpt_elements(t->gpt);
     t->run.tokens = (int64_t)t->all * t->x->shape[1];
     t->run.running = running;
     return t->o.report(path, &t->run);
@@ -146,13 +152,14 @@ static pc_status test(pc__gpt_training *t)
         PC__TRY(mean_loss(t, PC_CORPUS_TESTING, &found.test_loss));
     found.best = !held || found.test_loss < t->best;
     t->best = held && found.best ? found.test_loss : t->best;
-    PC__TRY(pc__gpt_ranks_whole(t, true));
+    if (found.best || writes_samples(t))
+        PC__TRY(pc__gpt_ranks_whole(t, true));
     PC__TRY(make_sample(t));
     PC__TRY(note_test(t, &found));
     t->run.seconds = found.seconds = t->before + pc__seconds_now() - t->began;
     found.sample = t->run.sample;
     if (found.best && !t->rank)
-        PC__TRY(pc_gpt_save(t->gpt, t->o.out));
+        PC__TRY(pc_gpt_save(pc__gpt_ranks_network(t), t->o.out));
     PC__TRY(pc__gpt_ranks_whole(t, false));
     if (c && c->tested && !t->rank)
         c->tested(c->context, &found);
@@ -188,10 +195,12 @@ static pc_status run(pc__gpt_training *t, bool *interrupted)
     }
     if (!*interrupted)
         return PC_OK;
-    PC__TRY(pc__gpt_ranks_whole(t, true));
-    if (!isfinite(t->best) && !t->rank) /* before the first test: what there is */
-        PC__TRY(pc_gpt_save(t->gpt, t->o.out));
-    PC__TRY(pc__gpt_ranks_whole(t, false));
+    if (!isfinite(t->best)) { /* before the first test: what there is */
+        PC__TRY(pc__gpt_ranks_whole(t, true));
+        if (!t->rank)
+            PC__TRY(pc_gpt_save(pc__gpt_ranks_network(t), t->o.out));
+        PC__TRY(pc__gpt_ranks_whole(t, false));
+    }
     return save(t, false);
 }
 
@@ -214,7 +223,7 @@ pc_status pc_gpt_train(pc_gpt_train_options options, pc_gpt_train_summary *summa
     const pc__gpt_tested *last = t->run.tested_count ? &t->run.tested[t->run.tested_count - 1] : NULL;
     summary->steps_done = t->at.step;
     summary->batch = t->all;
-    summary->parameters = t->gpt ? pc_module_parameter_elements(t->gpt) : 0;
+    summary->parameters = t->gpt ? pc__gpt_elements(t->gpt) : 0;
     summary->loss = last ? last->loss : NAN;
     summary->test_loss = last ? last->test_loss : NAN;
     summary->best_test_loss = isfinite(t->best) ? t->best : NAN;

@@ -4,6 +4,7 @@
 
 #include "gpt/model.h"
 #include "gpt/run.h"
+#include "io/safetensors.h"
 
 #include <paracord/amp.h>
 #include <paracord/data_parallel.h>
@@ -23,11 +24,15 @@ typedef struct pc__gpt_training {
     pc_schedule schedule;
     pc_tensor *x, *y, *loss; /* of a step; loss: float32 [1], the sum since it was last read */
     pc_step *step;
-    int rank, ranks; /* o.batch is this rank's part, from row `first` on of `all` */
-    int first, all;
-    double weight;        /* of this rank's mean loss in that of all ranks, times their number */
-    pc_ddp *ddp;          /* NULL: it is alone, or */
+    int rank, ranks;
+    pc_group *network;    /* ranks that have the parts of one network (o.tensor_parallel); NULL: each has all of it */
+    pc_group *data;       /* ranks that have the same part, one of each copy of the network; NULL: there is one copy */
+    int copy, copies;     /* this rank's number in that group, and its size */
+    int first, all;       /* o.batch is this copy's part, from row `first` on of `all` */
+    double weight;        /* of this copy's mean loss in that of all copies, times their number */
+    pc_ddp *ddp;          /* of `data`; NULL: it is alone, or */
     pc_zero *zero;        /* parameters are shared out, too */
+    pc_module *joined;    /* the network as a whole, where it is cut; NULL: not now */
     bool stopping;        /* a rank was asked to */
     char settings[1024];  /* what must be the same for going on */
     char *words;          /* the description for whoever watches */
@@ -39,20 +44,22 @@ typedef struct pc__gpt_training {
     pc_gpt_progress at;
 } pc__gpt_training;
 
-/* train_ranks.c: what ranks have in common. The batch is cut to this rank's; whether all go on from a checkpoint, or none; the
- * network is trained together; the step of the optimiser; the network is whole in each rank, or as training has it; the loss
- * of all in the place of this rank's; a number, as the mean of all; whether one is asked to stop, where `now` lets the ranks
- * speak; what went wrong in this one, for the others. Alone they do nothing but the step. */
+/* train_ranks.c: what ranks have in common. The groups are made, and the batch is cut to this rank's; whether all go on from a
+ * checkpoint, or none; the network is trained together; the step of the optimiser; the network is whole in the first rank, or
+ * as training has it, and which one that is there; a number, as the mean of all; whether one is asked to stop, where `now` lets
+ * the ranks speak; what went wrong in this one, for the others; the end. Alone they do nothing but the step. */
 pc_status pc__gpt_ranks_begin(pc__gpt_training *t);
 pc_status pc__gpt_ranks_agree_start(pc__gpt_training *t, bool *resumed);
 pc_status pc__gpt_ranks_agree_batch(pc__gpt_training *t);
 pc_status pc__gpt_ranks_join(pc__gpt_training *t);
 pc_status pc__gpt_ranks_step(pc__gpt_training *t);
 pc_status pc__gpt_ranks_whole(pc__gpt_training *t, bool whole);
+pc_module *pc__gpt_ranks_network(const pc__gpt_training *t);
 void pc__gpt_ranks_seed(const pc__gpt_training *t);
 pc_status pc__gpt_ranks_mean(pc__gpt_training *t, double *number);
 pc_status pc__gpt_ranks_stop(pc__gpt_training *t, bool asked, bool now, bool *stop);
 void pc__gpt_ranks_fail(pc__gpt_training *t, pc_status status);
+void pc__gpt_ranks_free(pc__gpt_training *t);
 
 /* train_parts.c: everything that a training needs, and its end. */
 pc_status pc__gpt_parts(pc__gpt_training *t);
@@ -70,12 +77,21 @@ pc_status pc__gpt_make_batch(pc__gpt_training *t, int batch);
 pc_status pc__gpt_fit_batch(pc__gpt_training *t);
 double pc__gpt_peak(pc_device device, pc_dtype dtype);
 
-/* train_checkpoint.c: one file, written whole or not at all. Where parameters are shared out all ranks write their pieces. */
+/* Whether a network that is elsewhere, and writes, would fit on the device beside the training. */
+bool pc__gpt_fits(const pc__gpt_training *t, const pc_module *network);
+
+/* train_checkpoint.c: one file, written whole or not at all. Where parameters are shared out, or cut, all ranks write. */
 pc_status pc__gpt_checkpoint_save(pc__gpt_training *t, const char *path);
 
-/* Of weights and moments, *count of them: names, with tensors of their shapes, which are themselves where nothing is shared
- * out; there is room for two more. NULL: PC_ERR_MEMORY. */
-pc_parameter *pc__gpt_checkpoint_list(const pc__gpt_training *t, int *count);
+/* train_pieces.c: of weights and moments: names, with whole tensors' shapes, and what of them this rank has; in both is room
+ * for two more. The whole ones are the scope's; the lists are freed, after failures too. */
+typedef struct pc__gpt_pieces {
+    pc_parameter *list;
+    pc__weights_part *parts;
+    int count, part_count;
+} pc__gpt_pieces;
+pc_status pc__gpt_pieces_find(const pc__gpt_training *t, pc__gpt_pieces *pieces);
+void pc__gpt_pieces_free(pc__gpt_pieces *pieces);
 
 /* train_checkpoint_load.c: all ranks read. */
 pc_status pc__gpt_checkpoint_load(pc__gpt_training *t, const char *path);

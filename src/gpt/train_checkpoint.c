@@ -1,7 +1,6 @@
 /* train_checkpoint.c: a training between two steps as one safetensors file, whatever number of ranks write and read it: weights
  * ("w.NAME"), moments ("m0.NAME", "m1.NAME"), the curves, and what else there is as notes. */
 #include "dist/group.h"
-#include "dist/zero_state.h"
 #include "gpt/train.h"
 #include "io/file.h"
 #include "io/safetensors.h"
@@ -26,23 +25,9 @@ static pc_tensor *tested_tensor(const pc__gpt_training *t)
     return pc_from_data(t->run.tested ? t->run.tested : &none, PC_SHAPE(t->run.tested_count, 3), PC_F64, PC_DEVICE_CPU);
 }
 
-pc_parameter *pc__gpt_checkpoint_list(const pc__gpt_training *t, int *count)
+static bool is_shared_out(const pc__gpt_training *t)
 {
-    const pc_optimizer *o = t->optimizer;
-    const int n = t->zero ? pc__zero_parameters(t->zero) : o->count;
-    pc_parameter *list = pc__calloc((size_t)n * (size_t)(1 + o->slots) + 2, sizeof *list);
-    for (int i = 0; list && i < n * (1 + o->slots); i++) {
-        const int kind = i / n - 1, k = i % n;
-        const char *name = t->zero ? NULL : o->names[k].name;
-        list[i].tensor =
-            t->zero ? pc__zero_parameter(t->zero, k, &name) : (kind < 0 ? o->parameters[k] : o->state[kind * n + k]);
-        if (kind < 0)
-            snprintf(list[i].name, sizeof list[i].name, "w.%.80s", name);
-        else
-            snprintf(list[i].name, sizeof list[i].name, "m%d.%.80s", kind, name);
-    }
-    *count = n * (1 + o->slots);
-    return list;
+    return t->zero || t->network;
 }
 
 /* The first rank's file, as it stands before what is shared out is in it. */
@@ -72,7 +57,7 @@ static begun begin(const pc__gpt_training *t, const char *path, pc_parameter *li
     list[n + 1].tensor = tested_tensor(t);
     if (!list[n].tensor || !list[n + 1].tensor)
         b.status = PC_ERR_MEMORY;
-    else if (t->zero)
+    else if (is_shared_out(t))
         b.status = pc__weights_begin(path, list, n + 2, notes, &temporary, &b.start);
     else
         b.status = pc_weights_write(path, list, n + 2, notes);
@@ -80,27 +65,24 @@ static begun begin(const pc__gpt_training *t, const char *path, pc_parameter *li
     return b;
 }
 
+/* Of what several ranks have alike the first of them writes it. */
+static bool is_to_write(const pc__gpt_training *t, const pc__weights_part *part)
+{
+    const bool cut = part->runs.run, first = !t->network || pc_group_rank(t->network) == 0;
+    return (cut || first) && (t->zero || t->copy == 0);
+}
+
 /* This rank's pieces, and of the first the two curves. */
 static pc_status put_pieces(const pc__gpt_training *t, const char *path, const char *temporary, int64_t start,
-                            const pc_parameter *list, int n)
+                            pc__gpt_pieces *p)
 {
-    const pc_optimizer *o = t->optimizer;
-    const pc__piece *pieces;
-    const int count = pc__zero_pieces(t->zero, &pieces), whole = pc__zero_parameters(t->zero);
-    pc__weights_part *parts = pc__alloc(((size_t)count * (size_t)(1 + o->slots) + 2) * sizeof *parts);
     int used = 0;
-    if (!parts)
-        return PC_ERR_MEMORY;
-    for (int kind = -1; kind < o->slots; kind++)
-        for (int i = 0; i < count; i++)
-            parts[used++] = (pc__weights_part){.tensor = (kind + 1) * whole + pieces[i].parameter,
-                                               .at = pieces[i].begin * (int64_t)sizeof(float),
-                                               .t = kind < 0 ? pieces[i].weights : o->state[kind * count + i]};
-    for (int i = n; i < n + 2 && !t->rank; i++)
-        parts[used++] = (pc__weights_part){.tensor = i, .t = list[i].tensor};
-    const pc_status status = pc__weights_put(path, temporary, start, list, parts, used);
-    pc__free(parts);
-    return status;
+    for (int i = 0; i < p->part_count; i++)
+        if (is_to_write(t, &p->parts[i]))
+            p->parts[used++] = p->parts[i];
+    for (int i = p->count; i < p->count + 2 && !t->rank; i++)
+        p->parts[used++] = (pc__weights_part){.tensor = i, .t = p->list[i].tensor};
+    return used ? pc__weights_put(path, temporary, start, p->list, p->parts, used) : PC_OK;
 }
 
 /* Whether it is well with all ranks, all of which ask. */
@@ -114,7 +96,7 @@ static bool all_well(const pc__gpt_training *t, const begun *mine, begun *all, p
 }
 
 /* All ranks write, and the first makes it the checkpoint when all have. What fails in one is told by it. */
-static pc_status save_together(const pc__gpt_training *t, const char *path, begun mine, const pc_parameter *list, int n)
+static pc_status save_together(const pc__gpt_training *t, const char *path, begun mine, pc__gpt_pieces *p)
 {
     pc_status status = PC_ERR_MEMORY;
     begun *all = pc__alloc((size_t)t->ranks * sizeof *all);
@@ -123,7 +105,7 @@ static pc_status save_together(const pc__gpt_training *t, const char *path, begu
         mine.status = PC_ERR_MEMORY;
     bool written = all && all_well(t, &mine, all, &status);
     if (written)
-        mine.status = put_pieces(t, path, temporary, all[0].start, list, n);
+        mine.status = put_pieces(t, path, temporary, all[0].start, p);
     if (status == PC_OK)
         written = all_well(t, &mine, all, &status);
     if (written && !t->rank)
@@ -140,18 +122,19 @@ static pc_status save_together(const pc__gpt_training *t, const char *path, begu
 
 pc_status pc__gpt_checkpoint_save(pc__gpt_training *t, const char *path)
 {
-    int n;
-    if (t->rank && !t->zero)
+    const bool together = is_shared_out(t);
+    if (t->rank && !together)
         return PC_OK;
     PC__TRY(pc__optimizer_settle(t->optimizer));
-    pc_parameter *list = pc__gpt_checkpoint_list(t, &n);
-    begun mine = {.status = list ? PC_OK : PC_ERR_MEMORY};
+    begun mine = {PC_OK};
     PC_SCOPE {
-        if (list && !t->rank)
-            mine = begin(t, path, list, n);
-        if (t->zero)
-            mine.status = save_together(t, path, mine, list, n);
+        pc__gpt_pieces p;
+        mine.status = pc__gpt_pieces_find(t, &p);
+        if (mine.status == PC_OK && !t->rank)
+            mine = begin(t, path, p.list, p.count);
+        if (together)
+            mine.status = save_together(t, path, mine, &p);
+        pc__gpt_pieces_free(&p);
     }
-    pc__free(list);
     return mine.status;
 }

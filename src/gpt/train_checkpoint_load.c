@@ -37,22 +37,21 @@ static int64_t whole_note(const pc_weights *file, const char *key)
     return text ? strtoll(text, NULL, 10) : -1;
 }
 
-static pc_status load_one(const pc_weights *file, const pc_parameter *to)
+/* Behind the whole tensor's end a part has zeros. */
+static pc_status read_part(const pc_weights *file, const pc__weight *w, const pc__weights_part *part, char *to,
+                           int64_t bytes)
 {
-    pc_status status = PC_OK;
-    PC_SCOPE {
-        pc_tensor *t = pc_weights_read(file, to->name, PC_DEVICE_CPU);
-        status = t ? PC_OK : pc_error_last()->status;
-        if (status == PC_OK && (!pc__same_shape(t, to->tensor) || t->dtype != to->tensor->dtype))
-            status = damaged(file->path);
-        if (status == PC_OK)
-            status = pc_copy(to->tensor, t);
+    for (int64_t done = 0, at, run; done < bytes; done += run) {
+        run = pc__runs_next(&part->runs, part->at + done, part->at + bytes, &at);
+        if (at < 0)
+            memset(to + done, 0, (size_t)run);
+        else
+            PC__TRY(pc__weights_bytes(file, file->start + w->begin + at, to + done, (size_t)run));
     }
-    return status;
+    return PC_OK;
 }
 
-/* Elements from `begin` on of the tensor that `whole` is the shape of. */
-static pc_status load_piece(const pc_weights *file, const pc_parameter *whole, int64_t begin, pc_tensor *to)
+static pc_status load_part(const pc_weights *file, const pc_parameter *whole, const pc__weights_part *part)
 {
     const pc__weight *w = pc__weights_find(file, whole->name);
     bool fits = w && w->type == pc__weight_type_for(PC_F32) && w->ndim == whole->tensor->ndim;
@@ -60,46 +59,31 @@ static pc_status load_piece(const pc_weights *file, const pc_parameter *whole, i
         fits = w->shape[i] == whole->tensor->shape[i];
     if (!fits)
         return damaged(file->path);
-    const size_t bytes = (size_t)pc_tensor_count(to) * sizeof(float);
-    float *numbers = pc__alloc(bytes);
-    pc_status status =
-        numbers ? pc__weights_bytes(file, file->start + w->begin + begin * (int64_t)sizeof(float), numbers, bytes)
-                : PC_ERR_MEMORY;
+    const int64_t bytes = pc_tensor_count(part->t) * (int64_t)sizeof(float);
+    char *numbers = pc__alloc((size_t)bytes);
+    pc_status status = numbers ? read_part(file, w, part, numbers, bytes) : PC_ERR_MEMORY;
     PC_SCOPE {
         if (status == PC_OK)
-            status = pc_copy(to, pc_from_data(numbers, pc_tensor_shape(to), PC_F32, pc_tensor_device(to)));
+            status =
+                pc_copy(part->t, pc_from_data(numbers, pc_tensor_shape(part->t), PC_F32, pc_tensor_device(part->t)));
     }
     pc__free(numbers);
     return status;
 }
 
-static pc_status load_pieces(pc__gpt_training *t, const pc_weights *file, const pc_parameter *list)
-{
-    const pc_optimizer *o = t->optimizer;
-    const pc__piece *pieces;
-    const int count = pc__zero_pieces(t->zero, &pieces), whole = pc__zero_parameters(t->zero);
-    for (int kind = -1; kind < o->slots; kind++)
-        for (int i = 0; i < count; i++)
-            PC__TRY(load_piece(file, &list[(kind + 1) * whole + pieces[i].parameter], pieces[i].begin,
-                               kind < 0 ? pieces[i].weights : o->state[kind * count + i]));
-    return pc__zero_spread(t->zero);
-}
-
 static pc_status load_tensors(pc__gpt_training *t, const pc_weights *file)
 {
-    int n;
-    pc_parameter *list = pc__gpt_checkpoint_list(t, &n);
-    if (!list)
-        return PC_ERR_MEMORY;
     pc_status status = PC_OK;
-    PC_NO_GRAD {
-        for (int i = 0; i < n && !t->zero && status == PC_OK; i++)
-            status = load_one(file, &list[i]);
-        if (t->zero)
-            status = load_pieces(t, file, list);
+    PC_SCOPE {
+        PC_NO_GRAD {
+            pc__gpt_pieces p;
+            status = pc__gpt_pieces_find(t, &p);
+            for (int i = 0; i < p.part_count && status == PC_OK; i++)
+                status = load_part(file, &p.list[p.parts[i].tensor], &p.parts[i]);
+            pc__gpt_pieces_free(&p);
+        }
     }
-    pc__free(list);
-    return status;
+    return t->zero && status == PC_OK ? pc__zero_spread(t->zero) : status;
 }
 
 /* Rows of numbers, from pc__alloc. */

@@ -43,6 +43,11 @@ static int64_t bytes_left(pc_device device)
     return stats.free + stats.cached;
 }
 
+bool pc__gpt_fits(const pc__gpt_training *t, const pc_module *network)
+{
+    return 1.25 * (double)pc_module_parameter_elements(network) * sizeof(float) <= MARGIN * bytes_left(t->device);
+}
+
 /* The largest power of two that fits, of at most so many tokens, in each part of a batch. */
 static int largest(const pc__gpt_training *t, double fixed, double each, double left)
 {
@@ -58,8 +63,8 @@ static double bytes_there(const pc__gpt_training *t)
 {
     const double numbers = (double)pc_module_parameter_elements(t->gpt), slots = t->optimizer->slots;
     const int stage = t->zero ? t->o.zero : 0;
-    const double weights = stage == 3 ? 1.0 / t->ranks : 1, moments = stage ? slots / t->ranks : slots;
-    const double gradients = (t->ddp || stage == 1 ? 1 : 0) + (stage ? 1.0 / t->ranks : 0);
+    const double weights = stage == 3 ? 1.0 / t->copies : 1, moments = stage ? slots / t->copies : slots;
+    const double gradients = (t->ddp || stage == 1 ? 1 : 0) + (stage ? 1.0 / t->copies : 0);
     return numbers * (weights + gradients + moments) * sizeof(float);
 }
 
@@ -67,9 +72,9 @@ pc_status pc__gpt_fit_batch(pc__gpt_training *t)
 {
     int64_t one, three;
     const int parts = t->o.accumulate;
-    if (t->o.batch > 0 && t->all / t->ranks < parts)
+    if (t->o.batch > 0 && t->all / t->copies < parts)
         return pc__fail(PC_ERR_ARGUMENT, "pc_gpt_train: %d stretches of a rank cannot be taken in %d parts",
-                        t->all / t->ranks, parts);
+                        t->all / t->copies, parts);
     PC__TRY(plan_bytes(t, parts, &one));
     PC__TRY(plan_bytes(t, 3 * parts, &three));
     const double each = fmax((double)(three - one) / 2, 1), fixed = fmax((double)one - each, 0);

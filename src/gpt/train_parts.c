@@ -5,6 +5,7 @@
 
 #include <paracord/autograd.h>
 #include <paracord/random.h>
+#include <paracord/tensor_parallel.h>
 #include <paracord/threads.h>
 
 #include <math.h>
@@ -33,6 +34,10 @@ static pc_status check(const pc_gpt_train_options *o)
             "pc_gpt_train: zero %d, accumulate %d: stages of ZeRO are 1 to 3 (0: none), and a batch has 1 part "
             "or more",
             o->zero, o->accumulate);
+    if (o->tensor_parallel < 0)
+        return pc__fail(PC_ERR_ARGUMENT,
+                        "pc_gpt_train: tensor_parallel %d: a network is cut up among 1 rank (or 0: 1) or more",
+                        o->tensor_parallel);
     if (o->precision && strcmp(o->precision, "float32") != 0 && strcmp(o->precision, "bf16") != 0)
         return pc__fail(PC_ERR_ARGUMENT, "pc_gpt_train: the precision \"%.20s\" is neither float32 nor bf16",
                         o->precision);
@@ -47,6 +52,7 @@ static void fill_in(pc_gpt_train_options *o)
     o->device = o->device ? o->device : "auto";
     o->batch = o->batch ? o->batch : 12;
     o->accumulate = o->accumulate ? o->accumulate : 1;
+    o->tensor_parallel = o->tensor_parallel ? o->tensor_parallel : 1;
     o->steps = o->steps ? o->steps : 2000;
     o->lr = o->lr > 0 ? o->lr : 1e-3;
     o->weight_decay = o->weight_decay > 0 ? o->weight_decay : 0.1;
@@ -104,13 +110,25 @@ static pc_status make_corpus(pc__gpt_training *t, bool resumed)
     return t->corpus ? PC_OK : pc_error_last()->status;
 }
 
+/* This rank's part of the one in `from`. */
+static pc_module *open_network(const pc__gpt_training *t)
+{
+    pc_module *whole = pc_gpt_open(t->o.from, PC_DEVICE_CPU);
+    if (!whole || !t->network)
+        return whole;
+    pc_module *part = pc_gpt_cut(whole, t->network);
+    pc_module_free(whole);
+    return part;
+}
+
 static pc_status make_network(pc__gpt_training *t)
 {
     pc_gpt_options net = t->o.net;
     net.vocabulary = t->vocabulary;
     PC__TRY(pc__gpt_whole(&net, "pc_gpt_train"));
+    net.group = t->network;
     pc_seed(t->o.seed);
-    t->gpt = t->o.from ? pc_gpt_open(t->o.from, PC_DEVICE_CPU) : pc_gpt_new(net);
+    t->gpt = t->o.from ? open_network(t) : pc_gpt_new(net);
     if (!t->gpt)
         return pc_error_last()->status;
     const pc_gpt_options *made = pc__gpt_of(t->gpt, "pc_gpt_train");
@@ -135,7 +153,8 @@ static pc_status make_optimizer(pc__gpt_training *t)
     if (!t->optimizer)
         return pc_error_last()->status;
     PC__TRY(pc_optimizer_group(t->optimizer, "*", .max_dims = 1, .no_decay = true));
-    PC__TRY(pc_optimizer_set_clip(t->optimizer, PC_CLIP_NORM, t->o.clip));
+    PC__TRY(t->network && !t->zero ? pc_tensor_parallel_clip(t->gpt, t->optimizer, t->o.clip)
+                                   : pc_optimizer_set_clip(t->optimizer, PC_CLIP_NORM, t->o.clip));
     t->schedule = (pc_schedule){.kind = PC_SCHEDULE_COSINE,
                                 .lr = t->o.lr,
                                 .least = t->o.lr / 10,
@@ -162,10 +181,10 @@ pc_status pc__gpt_make_batch(pc__gpt_training *t, int batch)
 static pc_tensor *loss_of(pc__gpt_training *t, pc_tensor *x, pc_tensor *y)
 {
     if (strcmp(t->o.precision, "bf16") != 0)
-        return pc_gpt_loss(pc_forward(t->gpt, x), y);
+        return pc_gpt_parallel_loss(t->gpt, pc_forward(t->gpt, x), y);
     pc_tensor *loss = NULL;
     PC_AUTOCAST(PC_BF16) {
-        loss = pc_gpt_loss(pc_forward(t->gpt, x), y);
+        loss = pc_gpt_parallel_loss(t->gpt, pc_forward(t->gpt, x), y);
     }
     return loss;
 }
@@ -228,12 +247,15 @@ static pc_status describe(pc__gpt_training *t)
                  (long long)pc_corpus_size(t->corpus, PC_CORPUS_TRAINING),
                  (long long)pc_corpus_size(t->corpus, PC_CORPUS_TESTING), (long long)t->vocabulary);
     pc__text_add(&words, "network  %d layers, %d heads, width %d, context %d: %.2f million parameters\n", net->layers,
-                 net->heads, net->width, net->context, (double)pc_module_parameter_elements(t->gpt) / 1e6);
+                 net->heads, net->width, net->context, (double)pc__gpt_elements(t->gpt) / 1e6);
     pc__text_add(&words, "step     %d stretches, %d tokens, on %s", t->all, t->all * net->context,
                  pc_device_name(t->device, name));
-    if (t->ranks > 1)
-        pc__text_add(&words, " and %d other ranks, %s%d stretches each", t->ranks - 1,
-                     t->all % t->ranks ? "at least " : "", t->all / t->ranks);
+    if (t->network)
+        pc__text_add(&words, " and %d other ranks, %d for a network", t->ranks - 1, t->o.tensor_parallel);
+    else if (t->ranks > 1)
+        pc__text_add(&words, " and %d other ranks", t->ranks - 1);
+    if (t->copies > 1)
+        pc__text_add(&words, ", %s%d stretches each", t->all % t->copies ? "at least " : "", t->all / t->copies);
     pc__text_add(&words, ", %.0f MB of memory by the plan", (double)t->run.bytes / 1e6);
     if (isfinite(t->peak))
         pc__text_add(&words, ", products at %.1f GFLOP/s", t->peak / 1e9);
@@ -291,6 +313,7 @@ void pc__gpt_parts_free(pc__gpt_training *t)
     pc_optimizer_free(t->optimizer);
     pc_zero_free(t->zero);
     pc_module_free(t->gpt);
+    pc__gpt_ranks_free(t);
     pc_corpus_free(t->corpus);
     pc_tokenizer_free(t->tokenizer);
     pc__free(t->words);

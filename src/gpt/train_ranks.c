@@ -1,15 +1,34 @@
-/* train_ranks.c: a training in several ranks: each learns from its rows of every batch. */
+/* train_ranks.c: a training in several ranks: each copy of the network, of one rank or of several that have its parts, learns
+ * from its rows of every batch. */
 #include "dist/group.h"
 #include "gpt/train.h"
 
 #include <paracord/random.h>
 
-/* This rank's part, which is one larger than others' where the batch cannot be cut into equal ones. */
+/* This copy's part, which is one larger than others' where the batch cannot be cut into equal ones. */
 static void share(pc__gpt_training *t)
 {
-    t->first = (int)((int64_t)t->all * t->rank / t->ranks);
-    t->o.batch = (int)((int64_t)t->all * (t->rank + 1) / t->ranks) - t->first;
-    t->weight = (double)t->o.batch * t->ranks / t->all;
+    t->first = (int)((int64_t)t->all * t->copy / t->copies);
+    t->o.batch = (int)((int64_t)t->all * (t->copy + 1) / t->copies) - t->first;
+    t->weight = (double)t->o.batch * t->copies / t->all;
+}
+
+/* Neighbours have the parts of one network: where a machine has several devices, these are the ones that talk most. */
+static pc_status split(pc__gpt_training *t)
+{
+    const int parts = t->o.tensor_parallel;
+    if (t->ranks % parts)
+        return pc__fail(PC_ERR_ARGUMENT,
+                        "pc_gpt_train: %d rank%s cannot be put together into networks of %d (tensor_parallel); take a "
+                        "multiple of %d ranks, or a number that divides %d",
+                        t->ranks, t->ranks == 1 ? "" : "s", parts, parts, t->ranks);
+    t->copies = t->ranks / parts;
+    t->copy = t->rank / parts;
+    if (parts == 1)
+        t->data = t->ranks > 1 ? t->o.group : NULL;
+    else
+        PC__TRY(pc_group_split(t->o.group, t->copy, t->rank, &t->network));
+    return parts > 1 && t->copies > 1 ? pc_group_split(t->o.group, t->rank % parts, t->rank, &t->data) : PC_OK;
 }
 
 pc_status pc__gpt_ranks_begin(pc__gpt_training *t)
@@ -18,7 +37,12 @@ pc_status pc__gpt_ranks_begin(pc__gpt_training *t)
     t->rank = t->o.group ? pc_group_rank(t->o.group) : 0;
     t->all = t->o.batch;
     t->weight = 1;
-    if (t->all > 0 && t->all < t->ranks)
+    PC__TRY(split(t));
+    if (t->all > 0 && t->all < t->copies && t->network)
+        return pc__fail(PC_ERR_ARGUMENT,
+                        "pc_gpt_train: a batch of %d is too small for %d copies of the network, each of %d ranks",
+                        t->all, t->copies, t->o.tensor_parallel);
+    if (t->all > 0 && t->all < t->copies)
         return pc__fail(PC_ERR_ARGUMENT, "pc_gpt_train: a batch of %d is too small for %d ranks", t->all, t->ranks);
     if (t->all > 0)
         share(t);
@@ -56,19 +80,19 @@ pc_status pc__gpt_ranks_agree_batch(pc__gpt_training *t)
     for (int r = 0; t->ranks > 1 && r < t->ranks && status == PC_OK; r++)
         least = PC__MIN(least, all[r]);
     pc__free(all);
-    t->all = least * t->ranks;
+    t->all = least * t->copies;
     share(t);
     return status;
 }
 
 pc_status pc__gpt_ranks_join(pc__gpt_training *t)
 {
-    if (t->ranks == 1)
+    if (!t->data)
         return PC_OK;
     if (t->o.zero)
-        t->zero = pc_zero(t->gpt, t->o.group, .stage = t->o.zero);
+        t->zero = pc_zero(t->gpt, t->data, .stage = t->o.zero);
     else
-        t->ddp = pc_ddp(t->gpt, t->o.group);
+        t->ddp = pc_ddp(t->gpt, t->data);
     return t->ddp || t->zero ? PC_OK : pc_error_last()->status;
 }
 
@@ -77,18 +101,32 @@ pc_status pc__gpt_ranks_step(pc__gpt_training *t)
     return t->zero ? pc_zero_step(t->zero, t->optimizer) : pc_optimizer_step(t->optimizer);
 }
 
-pc_status pc__gpt_ranks_whole(pc__gpt_training *t, bool whole)
+/* The first copy's ranks put it together, in the first of them, on its device where that has room. */
+static pc_status join(pc__gpt_training *t)
 {
-    if (!t->zero)
-        return PC_OK;
-    return whole ? pc_zero_gather(t->zero) : pc_zero_release(t->zero);
+    PC__TRY(pc__gpt_join(t->gpt, &t->joined));
+    return t->joined && pc__gpt_fits(t, t->joined) ? pc_module_to(t->joined, t->device, PC_F32) : PC_OK;
 }
 
-/* Ranks draw other zeros of dropout, the first those of a training alone. */
+pc_status pc__gpt_ranks_whole(pc__gpt_training *t, bool whole)
+{
+    pc_module_free(t->joined);
+    t->joined = NULL;
+    if (t->zero)
+        PC__TRY(whole ? pc_zero_gather(t->zero) : pc_zero_release(t->zero));
+    return whole && t->network && t->copy == 0 ? join(t) : PC_OK;
+}
+
+pc_module *pc__gpt_ranks_network(const pc__gpt_training *t)
+{
+    return t->network ? t->joined : t->gpt;
+}
+
+/* Copies draw other zeros of dropout, the first those of a training alone; what is whole in ranks of one copy draws alike. */
 void pc__gpt_ranks_seed(const pc__gpt_training *t)
 {
     pc_generator generator = pc_generator_get();
-    generator.seed += (uint64_t)t->rank * 0x9e3779b97f4a7c15u;
+    generator.seed += (uint64_t)t->copy * 0x9e3779b97f4a7c15u;
     pc_generator_set(generator);
 }
 
@@ -123,6 +161,19 @@ pc_status pc__gpt_ranks_stop(pc__gpt_training *t, bool asked, bool now, bool *st
 
 void pc__gpt_ranks_fail(pc__gpt_training *t, pc_status status)
 {
-    if (status != PC_OK && t->ranks > 1)
-        pc__group_fail(t->o.group);
+    if (status == PC_OK || t->ranks < 2)
+        return;
+    pc__group_fail(t->o.group);
+    if (t->network)
+        pc__group_fail_as(t->network, t->rank);
+    if (t->network && t->data)
+        pc__group_fail_as(t->data, t->rank);
+}
+
+void pc__gpt_ranks_free(pc__gpt_training *t)
+{
+    pc_module_free(t->joined);
+    pc_group_free(t->network);
+    if (t->data != t->o.group)
+        pc_group_free(t->data);
 }

@@ -72,11 +72,22 @@ pc_status pc__weights_sort(const pc_weights *weights);
 /* All n bytes of the file at `from`. */
 pc_status pc__weights_bytes(const pc_weights *w, int64_t from, void *to, size_t n);
 
-/* A part of tensor number `tensor` of a list: t's elements in C order, from byte `at` of that tensor on. */
+/* Where somebody's share of a tensor lies in it: runs of one length, at equal distances. Byte x of the share is byte first +
+ * x / run * step + x % run of the tensor, where x % run is below `kept`, and behind that nothing of the tensor. Of run 0 the
+ * share is the tensor. */
+typedef struct pc__runs {
+    int64_t run, step, first, kept;
+} pc__runs;
+
+/* How many of a share's bytes from x to end lie together, and where in the tensor; *at is -1: nowhere. */
+int64_t pc__runs_next(const pc__runs *runs, int64_t x, int64_t end, int64_t *at);
+
+/* A part of tensor number `tensor` of a list: t's elements in C order, from byte `at` of the share on. */
 typedef struct pc__weights_part {
     int tensor;
     int64_t at;
-    const pc_tensor *t;
+    pc_tensor *t;
+    pc__runs runs;
 } pc__weights_part;
 
 /* A file by several processes: one begins it, which is a new temporary for `path` (from pc__alloc) with the header and room for

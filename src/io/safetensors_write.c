@@ -113,6 +113,28 @@ static int put_at(int fd, const uint8_t *bytes, size_t n, int64_t at)
     return 0;
 }
 
+int64_t pc__runs_next(const pc__runs *runs, int64_t x, int64_t end, int64_t *at)
+{
+    *at = x;
+    if (!runs->run)
+        return end - x;
+    const int64_t in = x % runs->run;
+    const bool kept = in < runs->kept;
+    *at = kept ? runs->first + x / runs->run * runs->step + in : -1;
+    return PC__MIN(end - x, (kept ? runs->kept : runs->run) - in);
+}
+
+/* The bytes of a part of the tensor that begins there. */
+static int put_part(int fd, const pc__weights_part *part, int64_t begin, const uint8_t *bytes, int64_t n)
+{
+    int problem = 0;
+    for (int64_t done = 0, at, run; done < n && !problem; done += run) {
+        run = pc__runs_next(&part->runs, part->at + done, part->at + n, &at);
+        problem = at < 0 ? 0 : put_at(fd, bytes + done, (size_t)run, begin + at);
+    }
+    return problem;
+}
+
 /* Parts come in the order of their tensors, mostly, so that where these begin is counted on. */
 static pc_status put_parts(int fd, const char *path, int64_t start, const pc_parameter *list,
                            const pc__weights_part *parts, int count, uint8_t *buffer)
@@ -127,7 +149,7 @@ static pc_status put_parts(int fd, const char *path, int64_t start, const pc_par
         const size_t bytes = bytes_of(parts[i].t);
         if (bytes)
             PC__TRY(pc__read(parts[i].t, buffer, bytes, "pc_weights_write"));
-        const int problem = put_at(fd, buffer, bytes, begin + parts[i].at);
+        const int problem = put_part(fd, &parts[i], begin, buffer, (int64_t)bytes);
         if (problem)
             return pc__fail_file(problem, "cannot write %s", path);
     }
