@@ -104,6 +104,36 @@ static void ranks_with_unequal_parts(void **state)
     assert_non_null(strstr(output, "a batch of 2 is too small for 3 ranks"));
 }
 
+/* Copies of a network that is cut up, whose files are the whole one's. */
+static void networks_cut_up(void **state)
+{
+    (void)state;
+    setenv("PARACORD_SIM", "4", 1);
+    const double alone = loss_by("--device cpu");
+    static const char *const devices[] = {
+        "--devices cpu,cpu --tensor-parallel 2", "--devices cpu,cpu,cpu,cpu --tensor-parallel 2",
+        "--devices sim:0,sim:1,sim:2,sim:3 --tensor-parallel 2 --zero 3 --accumulate 3"};
+    for (int i = 0; i < 3; i++) {
+        const double shared = loss_by(devices[i]);
+        if (!(fabs(shared - alone) <= 1e-5 * alone))
+            fail_msg("%s: loss %.9g, and alone %.9g", devices[i], shared, alone);
+    }
+    static const char *const train = "$P gpt train $R/text --layers 1 --heads 2 --width 16 --context 16 --steps 20 "
+                                     "--test-every 10 --test-batches 2 --sample 10 --out $R/cut";
+    char words[512];
+    snprintf(words, sizeof words, "%s --devices sim:0,sim:1,sim:2,sim:3 --tensor-parallel 2 2>&1", train);
+    assert_int_equal(line(words), 0);
+    assert_non_null(strstr(output, " on sim:0 and 3 other ranks, 2 for a network, 6 stretches each"));
+    assert_non_null(strstr(output, "  | ")); /* a sample, of the whole network */
+    snprintf(words, sizeof words, "%s --devices sim:0,sim:1,sim:2 --tensor-parallel 2 2>&1", train);
+    assert_int_equal(line(words), 1);
+    assert_non_null(strstr(output, "3 ranks cannot be put together into networks of 2"));
+    snprintf(words, sizeof words, "%s --device cpu --tensor-parallel 2 2>&1", train);
+    assert_int_equal(line(words), 1);
+    assert_non_null(strstr(output, "1 rank cannot be put together into networks of 2"));
+    unsetenv("PARACORD_SIM");
+}
+
 static void wrong_words(void **state)
 {
     (void)state;
@@ -147,7 +177,7 @@ static void ctrl_c_saves_and_says_how_to_go_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(train_sample_eval), cmocka_unit_test(ranks_with_unequal_parts),
-                                       cmocka_unit_test(wrong_words),
+                                       cmocka_unit_test(networks_cut_up), cmocka_unit_test(wrong_words),
                                        cmocka_unit_test(ctrl_c_saves_and_says_how_to_go_on)};
     return cmocka_run_group_tests(tests, prepare, tidy);
 }

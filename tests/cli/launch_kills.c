@@ -138,7 +138,7 @@ static int tidy(void **state)
 
 #define TRAIN                                                                                                          \
     "\"$PARACORD\" gpt train \"$ROOT/text\" --resume --out \"$OUT\" --layers 2 --heads 2 --width 32 --context 32 "     \
-    "--batch 12 --steps 300 --test-every 20 --test-batches 2 --sample 0 --device sim --threads 1"
+    "--batch 12 --steps 300 --test-every 20 --test-batches 2 --sample 0 --device sim --threads 1 $MORE"
 
 /* The shell becomes the launcher. What it prints is kept for whoever asks why. */
 static pid_t begin(const char *launcher, const char *out)
@@ -402,6 +402,18 @@ static void a_world_that_stays(void **state)
               joined(root.s, "alone").s);
 }
 
+/* Two copies of a network, each cut up among two ranks. */
+static void a_world_of_cut_networks(void **state)
+{
+    (void)state;
+    if (!has_mpi())
+        skip();
+    setenv("MORE", "--tensor-parallel 2 --dropout 0.1", 1);
+    print_message("left alone: %.1f s\n", leave_alone(LAUNCH, joined(root.s, "cut").s));
+    carry_out(&(campaign){"cut up", LAUNCH, share_of_kills(0.25), ENOUGH, MANNERS, true, 0}, joined(root.s, "cut").s);
+    unsetenv("MORE");
+}
+
 static void a_world_that_shrinks(void **state)
 {
     (void)state;
@@ -425,6 +437,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_world_that_stays, leave_one_alone, end_all),
+        cmocka_unit_test_setup_teardown(a_world_of_cut_networks, leave_one_alone, end_all),
         cmocka_unit_test_setup_teardown(a_world_that_shrinks, leave_one_alone, end_all),
         cmocka_unit_test_setup_teardown(a_world_of_mpi, leave_one_alone, end_all),
     };
