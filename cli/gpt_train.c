@@ -215,7 +215,7 @@ static const cli_option options[] = {
     {"device", 'd', CLI_TEXT, AT(o.device), "auto", "DEVICE", .help = CLI_DEVICE_HELP, .choices = cli_program_devices},
     CLI_DEVICES_OPTION(AT(devices)),
     {"tensor-parallel", 0, CLI_INT, AT(o.tensor_parallel), "1", "N",
-     .help = "Cut the network up among N devices each, who share its heads; batches are shared by the groups of N",
+     .help = "Cut the network up among N devices each, which share its heads; batches are shared by the groups of N",
      .min = 1, .max = 1024},
     {"zero", 0, CLI_INT, AT(o.zero), "0", "STAGE",
      .help = "Share out over the devices: 1 the optimiser's state, 2 gradients too, 3 weights too; 0 nothing", .min = 0,

@@ -134,8 +134,8 @@ static inline void assert_learnt(const job *got, const job *want)
 {
     assert_int_equal(got->steps, STEPS);
     assert_false(got->interrupted);
-    assert_close(got->loss, want->loss, 1e-4);
-    assert_close(got->test_loss, want->test_loss, 1e-4);
+    assert_close(got->loss, want->loss, 1e-5);
+    assert_close(got->test_loss, want->test_loss, 1e-5);
 }
 
 /* Never stopped, on one device. */

@@ -11,7 +11,7 @@ static void keep(void)
     assert_int_equal(rename(in_folder(from, "run/checkpoint"), in_folder(to, "kept")), 0);
 }
 
-/* How far weights and moments are from those that were kept, by the largest of each tensor's; those of none are gone. */
+/* How far weights and moments are from those that were kept. */
 static double off_kept(void)
 {
     char path[LONGEST], other[LONGEST];
@@ -26,8 +26,10 @@ static double off_kept(void)
             assert_ok(pc_weights_query(a, i, &e));
             pc_tensor *got = pc_weights_read(a, e.name, PC_DEVICE_CPU);
             pc_tensor *want = pc_weights_read(b, e.name, PC_DEVICE_CPU);
-            if (e.name[0] != 'c' && e.name[0] != 't') /* "curve", "tested" */
-                off = fmax(off, pc_item(pc_max(pc_abs(pc_sub(got, want)))));
+            if (e.name[0] == 'c' || e.name[0] == 't') /* "curve", "tested" */
+                break;
+            const double most = pc_item(pc_max(pc_abs(pc_sub(got, want))));
+            off = isnan(most) ? INFINITY : fmax(off, most); /* fmax passes over NaN */
         }
     pc_weights_free(a);
     pc_weights_free(b);
@@ -46,9 +48,8 @@ static job job_of(turn t)
 static void all_learn_the_same(void **state)
 {
     (void)state;
-    static const turn turns[] = {{2, 2, 0, 1, 0}, {4, 4, 0, 2, 0}, {4, 2, 0, 1, 0}, {4, 2, 0, 3, 0},
-                                 {4, 2, 1, 1, 0}, {4, 2, 2, 2, 0}, {4, 2, 3, 1, 0}, {2, 2, 3, 1, 0},
-                                 {6, 2, 0, 1, 0}, {2, 1, 0, 1, 0}, {4, 2, 0, 1, 7}, {4, 2, 2, 1, 7}};
+    static const turn turns[] = {{2, 2, 0, 1, 0}, {4, 4, 0, 2, 0}, {4, 2, 0, 3, 0}, {4, 2, 1, 1, 0}, {4, 2, 2, 2, 0},
+                                 {4, 2, 3, 1, 0}, {2, 2, 3, 1, 0}, {2, 1, 0, 1, 0}, {4, 2, 0, 1, 7}, {6, 2, 2, 1, 7}};
     for (size_t i = 0; i < sizeof turns / sizeof *turns; i++) {
         static job want;
         if (!i || turns[i].batch != turns[i - 1].batch) {
@@ -103,12 +104,14 @@ static void files_are_whole(void **state)
 static void another_cut_goes_on(void **state)
 {
     (void)state;
-    static const turn turns[][2] = {{{4, 2, 3, 1, 0}, {1, 1, 0, 1, 0}}, {{1, 1, 0, 1, 0}, {4, 2, 2, 1, 0}},
-                                    {{2, 2, 0, 1, 0}, {4, 4, 0, 2, 0}}, {{4, 2, 0, 1, 0}, {2, 1, 1, 1, 0}},
-                                    {{3, 1, 3, 1, 0}, {4, 2, 1, 1, 0}}, {{4, 4, 0, 1, 0}, {4, 2, 3, 2, 0}}};
+    static const turn turns[][2] = {{{4, 2, 3, 1, 0}, {1, 1, 0, 1, 0}},
+                                    {{1, 1, 0, 1, 0}, {4, 2, 2, 1, 0}},
+                                    {{2, 2, 0, 1, 0}, {4, 4, 0, 2, 0}},
+                                    {{4, 2, 0, 1, 0}, {2, 1, 1, 1, 0}},
+                                    {{4, 4, 0, 1, 0}, {4, 2, 3, 2, 0}}};
     const job want = undisturbed();
     keep();
-    for (int i = 0; i < 6; i++) {
+    for (size_t i = 0; i < sizeof turns / sizeof *turns; i++) {
         if (turns[i][0].ranks > ranks_most() || turns[i][1].ranks > ranks_most())
             continue;
         drop_run();
@@ -122,7 +125,7 @@ static void another_cut_goes_on(void **state)
                 assert_true(j.interrupted && j.steps < STEPS);
         }
         if (!(off_kept() < 1e-5))
-            fail_msg("turn %d: weights or moments are off by %g", i, off_kept());
+            fail_msg("turn %d: weights or moments are off by %g", (int)i, off_kept());
     }
 }
 
