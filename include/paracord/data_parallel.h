@@ -132,6 +132,9 @@ PC_API PC_MUST_USE pc_status pc_zero_step(pc_zero *zero, pc_optimizer *optimizer
 PC_API PC_MUST_USE pc_status pc_zero_gather(pc_zero *zero);
 PC_API PC_MUST_USE pc_status pc_zero_release(pc_zero *zero);
 
+/* As pc_ddp_share_buffers. */
+PC_API PC_MUST_USE pc_status pc_zero_share_buffers(pc_zero *zero);
+
 /* --- several devices of one process --- */
 
 typedef struct pc_data_parallel pc_data_parallel;

@@ -155,15 +155,30 @@ static pc_status whole_norm(void *context, pc_tensor *clip, double most)
     return pc__norm_of_all(z->reducer.group, clip, most, NULL);
 }
 
+pc_status pc__zero_step(pc_zero *zero, pc_optimizer *optimizer, pc_tensor *numbers)
+{
+    optimizer->whole_norm = zero->reducer.group->size > 1 || zero->network ? whole_norm : NULL;
+    optimizer->whole = zero;
+    PC__TRY(pc__zero_take_parts(zero));
+    PC__TRY(pc__optimizer_step(optimizer, numbers));
+    return pc__zero_spread(zero);
+}
+
 pc_status pc_zero_step(pc_zero *zero, pc_optimizer *optimizer)
 {
     PC__NEED(zero);
     PC__NEED(optimizer);
-    optimizer->whole_norm = zero->reducer.group->size > 1 || zero->network ? whole_norm : NULL;
-    optimizer->whole = zero;
-    PC__TRY(pc__zero_take_parts(zero));
-    PC__TRY(pc_optimizer_step(optimizer));
-    return pc__zero_spread(zero);
+    return pc__zero_step(zero, optimizer, NULL);
+}
+
+pc_status pc_zero_share_buffers(pc_zero *zero)
+{
+    PC__NEED(zero);
+    pc_status status = PC_OK;
+    PC_NO_GRAD {
+        status = pc__reducer_share(&zero->reducer, false);
+    }
+    return status;
 }
 
 /* Both are for code around the steps. */

@@ -100,20 +100,3 @@ pc_status pc__zero_cut(pc_zero *z)
     PC__TRY(pc__module_visit(z->reducer.module, note_cut, z));
     return check(z);
 }
-
-int pc__zero_parameters(const pc_zero *zero)
-{
-    return zero->reducer.count;
-}
-
-pc_tensor *pc__zero_parameter(const pc_zero *zero, int i, const char **name)
-{
-    *name = zero->reducer.name[i].name;
-    return zero->reducer.parameter[i];
-}
-
-int pc__zero_pieces(const pc_zero *zero, const pc__piece **pieces)
-{
-    *pieces = zero->pieces;
-    return zero->piece_count;
-}

@@ -1,5 +1,6 @@
 /* ZeRO's stages: where weights are, who may use them, what memory they take; gradients in 16 bits. */
 #include "dist/threads.h"
+#include "dist/zero_state.h"
 
 #include <paracord/amp.h>
 
@@ -182,6 +183,125 @@ static void stages_learn_the_same(void **state)
         }
 }
 
+/* --- buffers --- */
+
+static void share_buffers(rank_work *r)
+{
+    const int *stage = r->context;
+    pc_seed(5);
+    pc_module *net = pc_sequential(pc_linear(WIDTH, WIDTH), pc_batch_norm1d(WIDTH), pc_linear(WIDTH, WIDTH));
+    RANK_OK(pc_module_to(net, r->device, PC_F32));
+    pc_zero *zero = pc_zero(net, r->group, .stage = *stage);
+    pc_parameter list[16];
+    const int count = pc_module_state_list(net, list, 16);
+    RANK_TRUE(zero && count == 9);
+    for (int i = 0; i < count; i++)
+        if (strstr(list[i].name, "running_mean"))
+            RANK_OK(pc_fill(list[i].tensor, r->rank + 0.5));
+    RANK_OK(pc_zero_share_buffers(zero));
+    float mean[WIDTH];
+    for (int i = 0; i < count; i++)
+        if (strstr(list[i].name, "running_mean"))
+            RANK_OK(pc_read(list[i].tensor, mean, sizeof mean));
+    for (int i = 0; i < WIDTH; i++)
+        RANK_TRUE(mean[i] == 0.5f);
+    pc_zero_free(zero);
+    pc_module_free(net);
+}
+
+static void buffers_are_shared(void **state)
+{
+    (void)state;
+    for (int stage = 1; stage <= 3; stage++)
+        for (int n = 1; n <= ranks_most() && n <= 3; n++)
+            ranks_work(n, share_buffers, &stage);
+}
+
+/* --- pieces --- */
+
+enum { NUMBERS = WIDTH * WIDTH };
+
+typedef struct numbered {
+    int seen;
+    double more;
+} numbered;
+
+/* What parameter i is told to have: element k is a number of its own. */
+static float number_at(const numbered *n, int i, int k)
+{
+    return (float)(i * NUMBERS + k + n->more);
+}
+
+static pc_status give(void *context, int i, pc_tensor *whole)
+{
+    numbered *n = context;
+    static _Thread_local float x[NUMBERS];
+    for (int k = 0; k < pc_tensor_count(whole); k++)
+        x[k] = number_at(n, i, k);
+    n->seen++;
+    return pc_copy(whole, pc_from_data(x, pc_tensor_shape(whole), PC_F32, PC_DEVICE_CPU));
+}
+
+static pc_status look(void *context, int i, pc_tensor *whole)
+{
+    numbered *n = context;
+    static _Thread_local float x[NUMBERS];
+    const pc_status status = pc_read(whole, x, (size_t)pc_tensor_count(whole) * sizeof *x);
+    bool same = status == PC_OK;
+    for (int k = 0; same && k < pc_tensor_count(whole); k++)
+        same = x[k] == number_at(n, i, k);
+    n->seen += same;
+    return status;
+}
+
+/* What is cut to pieces comes together again: of an optimiser's slots, and of weights, which calls then use. */
+static void cut_and_gather(rank_work *r)
+{
+    const int *stage = r->context;
+    pc_module *net = network(r->device);
+    pc_zero *zero = pc_zero(net, r->group, .stage = *stage, .bucket_mb = 0.05);
+    RANK_TRUE(zero != NULL);
+    const pc__piece *pieces;
+    const int count = pc__zero_pieces(zero, &pieces), whole = pc__zero_parameters(zero);
+    pc_tensor *slots[2 * LAYERS], *weights[2 * LAYERS];
+    RANK_TRUE(count <= 2 * LAYERS && whole == 2 * LAYERS && pc__zero_stage(zero) == *stage);
+    for (int i = 0; i < count; i++) {
+        weights[i] = pieces[i].weights;
+        slots[i] = pc_zeros(pc_tensor_shape(weights[i]), PC_F32, r->device);
+        RANK_TRUE(slots[i] != NULL);
+    }
+    numbered n = {.more = 7};
+    PC_SCOPE {
+        RANK_OK(pc__zero_cut_pieces(zero, slots, give, &n));
+        RANK_TRUE(n.seen == whole);
+        RANK_OK(pc__zero_gather_pieces(zero, slots, look, &n));
+        RANK_TRUE(n.seen == 2 * whole);
+        n.more = 1;
+        RANK_OK(pc__zero_set_weights(zero, give, &n));
+        RANK_OK(pc__zero_gather_pieces(zero, weights, look, &n));
+        RANK_TRUE(n.seen == 4 * whole);
+        pc_parameter list[2 * LAYERS];
+        RANK_TRUE(pc_module_parameter_list(net, list, 2 * LAYERS) == whole);
+        RANK_OK(pc_zero_gather(zero));
+        for (int i = 0; i < whole; i++)
+            RANK_OK(look(&n, i, list[i].tensor));
+        RANK_TRUE(n.seen == 5 * whole);
+        RANK_OK(pc_zero_release(zero));
+    }
+    for (int i = 0; i < count; i++)
+        pc_tensor_free(slots[i]);
+    pc_zero_free(zero);
+    pc_module_free(net);
+}
+
+static void pieces_come_together(void **state)
+{
+    (void)state;
+    for (int stage = 1; stage <= 3; stage++)
+        for (int n = 1; n <= ranks_most() && n <= 4; n++)
+            ranks_work(n, cut_and_gather, &stage);
+}
+
 static pc_zero *wrong_stage(pc_module *net, pc_group *group)
 {
     return pc_zero(net, group, .stage = 4);
@@ -218,8 +338,8 @@ static void what_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elsewhere),
-        cmocka_unit_test(stages_learn_the_same),
+        cmocka_unit_test(elsewhere),          cmocka_unit_test(stages_learn_the_same),
+        cmocka_unit_test(buffers_are_shared), cmocka_unit_test(pieces_come_together),
         cmocka_unit_test(what_is_refused),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
