@@ -27,6 +27,7 @@
 #define PARACORD_FIT_H
 
 #include <paracord/amp.h>
+#include <paracord/data_parallel.h>
 #include <paracord/group.h>
 #include <paracord/loader.h>
 #include <paracord/nn.h>
@@ -100,6 +101,18 @@ typedef struct pc_fit_options {
      * writes the checkpoint, which all read; the stop callbacks are asked in every rank, and all stop, some batches
      * later, where one says so. An error in one rank ends all: PC_ERR_STATE says which and of what. */
     pc_group *group;
+    /* The parameters are shared out over the ranks of `group` (data_parallel.h): `zero` is of the network that is trained and
+     * of that group, and the optimiser of pc_zero_part(zero). What is learnt is the same, up to rounding. In stage 3
+     * parameters are whole at the ends of epochs, when they are kept and written; behind pc_fit they are shared out. The
+     * checkpoint is that of any training: others go on from it with another stage, another number of ranks, alone or
+     * without this. NULL: each rank has all parameters. PC_ERR_ARGUMENT with PC_MIXED_F16. */
+    pc_zero *zero;
+    /* Each batch is learnt from in so many parts, one after another, whose gradients add up to one step; 0 means 1. It takes
+     * the memory of a part, and what is learnt is the same up to rounding, but for what goes by the samples of a part alone:
+     * norms of batches (their statistics too), pairs of mixup and cutmix, dropout's zeros; loss and forward of yours get
+     * parts. Parts are as equal as can be, and count by their samples. A batch of fewer samples in some rank than parts has
+     * as many parts as that. In a group the gradients are exchanged once a batch, with `zero` once a part. */
+    int accumulate;
     /* The learning rate of each step, over all epochs (schedule.h); .steps 0 means all of them, .lr 0 the optimiser's.
      * Without a kind the optimiser's rate stays. */
     pc_schedule schedule;

@@ -8,24 +8,24 @@
 #include <paracord/no_grad.h>
 
 /* Parameters, then buffers. */
-static pc_tensor *tensor_at(const pc_module *net, const pc_optimizer *o, int i)
+static pc_tensor *tensor_at(const pc_module *net, pc__parameters p, int i)
 {
-    return i < o->count ? o->parameters[i] : pc__module_buffer_at(net, i - o->count);
+    return i < p.count ? p.tensor[i] : pc__module_buffer_at(net, i - p.count);
 }
 
-static pc_status make_room(pc__best *best, const pc_module *net, const pc_optimizer *o)
+static pc_status make_room(pc__best *best, const pc_module *net, pc__parameters p)
 {
-    const int count = o->count + pc__module_buffer_count(net);
+    const int count = p.count + pc__module_buffer_count(net);
     best->values = pc__calloc((size_t)count + 1, sizeof *best->values);
     best->count = best->values ? count : 0;
     return best->values ? PC_OK : PC_ERR_MEMORY;
 }
 
-pc_status pc__best_open(pc__best *best, const pc_module *net, const pc_optimizer *o)
+pc_status pc__best_open(pc__best *best, const pc_module *net, pc__parameters p)
 {
-    PC__TRY(make_room(best, net, o));
+    PC__TRY(make_room(best, net, p));
     for (int i = 0; i < best->count; i++) {
-        const pc_tensor *t = tensor_at(net, o, i);
+        const pc_tensor *t = tensor_at(net, p, i);
         PC_SCOPE {
             best->values[i] = pc_tensor_retain(pc_zeros(pc_tensor_shape(t), t->dtype, PC_DEVICE_CPU));
         }
@@ -35,16 +35,16 @@ pc_status pc__best_open(pc__best *best, const pc_module *net, const pc_optimizer
     return PC_OK;
 }
 
-pc_status pc__best_open_in(pc__best *best, const pc_module *room, const pc_module *net, const pc_optimizer *o)
+pc_status pc__best_open_in(pc__best *best, const pc_module *room, const pc_module *net, pc__parameters p)
 {
-    PC__TRY(make_room(best, net, o));
-    pc_parameter *list = pc__calloc((size_t)o->count + 1, sizeof *list);
+    PC__TRY(make_room(best, net, p));
+    pc_parameter *list = pc__calloc((size_t)p.count + 1, sizeof *list);
     if (!list)
         return PC_ERR_MEMORY;
-    const bool same = pc_module_parameter_list(room, list, o->count) == o->count &&
-                      o->count + pc__module_buffer_count(room) == best->count;
+    const bool same = pc_module_parameter_list(room, list, p.count) == p.count &&
+                      p.count + pc__module_buffer_count(room) == best->count;
     for (int i = 0; i < best->count && same; i++)
-        best->values[i] = pc_tensor_retain(i < o->count ? list[i].tensor : pc__module_buffer_at(room, i - o->count));
+        best->values[i] = pc_tensor_retain(i < p.count ? list[i].tensor : pc__module_buffer_at(room, i - p.count));
     pc__free(list);
     return same ? PC_OK : pc__fail(PC_ERR_SHAPE, "keeping the best epoch: the networks differ");
 }
@@ -74,14 +74,14 @@ static bool is_better(const pc__best *best, const pc_epoch_result *new)
                : compare(-new->test_loss, -old->test_loss) > 0;
 }
 
-pc_status pc__best_offer(pc__best *best, const pc_module *net, const pc_optimizer *o, const pc_epoch_result *result)
+pc_status pc__best_offer(pc__best *best, const pc_module *net, pc__parameters p, const pc_epoch_result *result)
 {
     if (!result->has_test || (best->result.epoch && !is_better(best, result)))
         return PC_OK;
     pc_status status = PC_OK;
     PC_NO_GRAD {
         for (int i = 0; i < best->count && status == PC_OK; i++)
-            status = pc_copy(best->values[i], tensor_at(net, o, i));
+            status = pc_copy(best->values[i], tensor_at(net, p, i));
     }
     /* a copy of a part of them is of no epoch */
     best->result = status == PC_OK ? *result : (pc_epoch_result){0};
@@ -95,13 +95,13 @@ static pc_status exchange(pc_tensor *a, pc_tensor *b)
     return pc_copy(b, was);
 }
 
-pc_status pc__best_exchange(pc__best *best, const pc_module *net, const pc_optimizer *o)
+pc_status pc__best_exchange(pc__best *best, const pc_module *net, pc__parameters p)
 {
     pc_status status = PC_OK;
     for (int i = 0; i < best->count && status == PC_OK; i++)
         PC_NO_GRAD {
             PC_SCOPE {
-                status = exchange(best->values[i], tensor_at(net, o, i));
+                status = exchange(best->values[i], tensor_at(net, p, i));
             }
         }
     return status;

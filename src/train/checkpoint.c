@@ -5,13 +5,20 @@
 #include "nn/module.h"
 #include "nn/scaler.h"
 #include "train/checkpoint_form.h"
+#include "train/checkpoint_pieces.h"
 
 #include <paracord/autograd.h>
+
+/* Parameters and what the optimiser keeps of each. */
+static int stepped_count(const pc__fit *fit)
+{
+    return pc__fit_parameters(fit).count * (1 + fit->optimizer->slots);
+}
 
 /* Without the buffers of the network. */
 static int trained_count(const pc__fit *fit)
 {
-    return fit->optimizer->count * (1 + fit->optimizer->slots) + (fit->scaler != NULL);
+    return stepped_count(fit) + (fit->scaler != NULL);
 }
 
 static int tensor_count(const pc__fit *fit)
@@ -23,28 +30,20 @@ static int tensor_count(const pc__fit *fit)
 static pc_tensor *tensor_at(const pc__fit *fit, int i)
 {
     const pc_optimizer *o = fit->optimizer;
+    const pc__parameters p = pc__fit_parameters(fit);
     if (i >= tensor_count(fit))
         return fit->best.values[i - tensor_count(fit)];
     if (i >= trained_count(fit))
         return pc__module_buffer_at(fit->net, i - trained_count(fit));
-    if (i == o->count * (1 + o->slots))
+    if (i == stepped_count(fit))
         return fit->scaler->numbers;
-    return i < o->count ? o->parameters[i] : o->state[i - o->count];
+    return i < p.count ? p.tensor[i] : o->state[i - p.count];
 }
 
+/* The values go straight into it. */
 static pc_status put_tensor(pc__text *out, const pc_tensor *t)
 {
-    int64_t count = pc_tensor_count(t);
-    size_t bytes = (size_t)count * pc_dtype_size(t->dtype);
-    pc__text_append(out, (const char *)&count, sizeof count);
-    size_t at = out->length;
-    /* room first, then the values straight into it */
-    static const char zeros[4096];
-    for (size_t left = bytes; left && !out->failed;) {
-        size_t n = PC__MIN(left, sizeof zeros);
-        pc__text_append(out, zeros, n);
-        left -= n;
-    }
+    const size_t at = pc__checkpoint_put_room(out, t), bytes = (size_t)pc_tensor_count(t) * pc_dtype_size(t->dtype);
     return out->failed ? PC_ERR_MEMORY : pc_read(t, out->data + at, bytes);
 }
 
@@ -103,7 +102,7 @@ static pc__checkpoint_header describe(const pc__fit *fit, const char *settings)
                                .draws = generator.step,
                                .step = fit->optimizer->settings.step,
                                .lr = fit->optimizer->settings.lr,
-                               .parameters = fit->optimizer->count,
+                               .parameters = pc__fit_parameters(fit).count,
                                .tensors = tensor_count(fit),
                                .kept = fit->best.result.epoch ? fit->best.count : 0,
                                .about = fit->about ? (int64_t)strlen(fit->about) : 0,
@@ -126,15 +125,24 @@ static void adopt(const pc__checkpoint_file *file, pc__fit *fit)
     pc_generator_set((pc_generator){h->seed, h->draws});
 }
 
-pc_status pc__checkpoint_save(const char *path, pc__fit *fit, const char *settings)
+/* What is shared out is put by all ranks: in the one that writes, `out` is its file. */
+static pc_status put_stepped(const pc__fit *fit, pc__text *out)
 {
-    PC__TRY(pc__fit_settle(fit));
-    PC__TRY(pc__optimizer_settle(fit->optimizer));
+    pc_status status = PC_OK;
+    if (fit->zero)
+        return pc__checkpoint_put_pieces(fit, out);
+    for (int i = 0; i < stepped_count(fit) && status == PC_OK; i++)
+        status = put_tensor(out, tensor_at(fit, i));
+    return status;
+}
+
+static pc_status save(const char *path, const pc__fit *fit, const char *settings)
+{
     pc__checkpoint_header h = describe(fit, settings);
     pc__text out = {0};
     pc__checkpoint_put_head(&out, &h, fit->about, &fit->curve);
-    pc_status status = out.failed ? PC_ERR_MEMORY : PC_OK;
-    for (int i = 0; i < h.tensors + h.kept && status == PC_OK; i++)
+    pc_status status = out.failed ? PC_ERR_MEMORY : put_stepped(fit, &out);
+    for (int i = stepped_count(fit); i < h.tensors + h.kept && status == PC_OK; i++)
         status = put_tensor(&out, tensor_at(fit, i));
     if (status == PC_OK) {
         pc__checkpoint_seal(&out);
@@ -142,6 +150,15 @@ pc_status pc__checkpoint_save(const char *path, pc__fit *fit, const char *settin
     }
     pc__text_free(&out);
     return status;
+}
+
+pc_status pc__checkpoint_save(const char *path, pc__fit *fit, const char *settings)
+{
+    PC__TRY(pc__fit_settle(fit));
+    PC__TRY(pc__optimizer_settle(fit->optimizer));
+    if (pc__fit_speaks(fit))
+        return save(path, fit, settings);
+    return fit->zero ? put_stepped(fit, NULL) : PC_OK;
 }
 
 static pc_status check_settings(const char *path, const char *was, const char *now)
@@ -164,11 +181,13 @@ static pc_status take(const char *path, const pc__checkpoint_file *file, pc__fit
     const pc__checkpoint_header *h = &file->header;
     size_t at = 0;
     PC__TRY(check_settings(path, h->settings, settings));
-    if (h->tensors != tensor_count(fit) || h->parameters != fit->optimizer->count)
+    if (h->tensors != tensor_count(fit) || h->parameters != pc__fit_parameters(fit).count)
         return pc__checkpoint_damaged(path, "its network has another number of layers");
     if (h->kept != (h->best.epoch ? fit->best.count : 0))
         return pc__checkpoint_damaged(path, "it has the weights of another number of epochs");
-    for (int i = 0; i < h->tensors + h->kept; i++)
+    const int first = fit->zero ? stepped_count(fit) : 0;
+    PC__TRY(fit->zero ? pc__checkpoint_take_pieces(path, file, &at, fit) : PC_OK);
+    for (int i = first; i < h->tensors + h->kept; i++)
         PC__TRY(pc__checkpoint_take(path, file, &at, tensor_at(fit, i)));
     if (at != file->tensor_bytes)
         return pc__checkpoint_damaged(path, "it has more tensors than the network");

@@ -41,6 +41,20 @@ void pc__checkpoint_put_head(pc__text *out, const pc__checkpoint_header *h, cons
     pc__text_append(out, (const char *)curve->groups, (size_t)h->curve_count * sizeof *curve->groups);
 }
 
+size_t pc__checkpoint_put_room(pc__text *out, const pc_tensor *t)
+{
+    static const char zeros[4096];
+    const int64_t count = pc_tensor_count(t);
+    pc__text_append(out, (const char *)&count, sizeof count);
+    const size_t at = out->length;
+    for (size_t left = (size_t)count * pc_dtype_size(t->dtype); left && !out->failed;) {
+        const size_t n = PC__MIN(left, sizeof zeros);
+        pc__text_append(out, zeros, n);
+        left -= n;
+    }
+    return at;
+}
+
 void pc__checkpoint_seal(pc__text *out)
 {
     front f;

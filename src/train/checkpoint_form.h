@@ -53,9 +53,11 @@ PC__SHARED void pc__checkpoint_close(pc__checkpoint_file *file);
 /* The first bytes of a file are those of a checkpoint, of this version or an older one. */
 bool pc__is_checkpoint(const char *path);
 
-/* Put front and header and what follows them up to the tensors; then, behind the last tensor, length and checksum. */
+/* Put front and header and what follows them up to the tensors; for a tensor its count and zeros, whose place in `out` is what
+ * is returned; then, behind the last tensor, length and checksum. */
 void pc__checkpoint_put_head(pc__text *out, const pc__checkpoint_header *header, const char *about,
                              const pc__curve *curve);
+size_t pc__checkpoint_put_room(pc__text *out, const pc_tensor *t);
 void pc__checkpoint_seal(pc__text *out);
 
 /* Copy the next tensor of the file, which begins *at bytes into its tensors, into t; *at goes on behind it. */

@@ -171,10 +171,12 @@ static pc_status end_epoch(pc__fit *fit)
     PC__TRY(pc__fit_ranks_buffers(fit));
     PC__TRY(fit->test ? score_test(fit, &result) : PC_OK);
     PC__TRY(pc__fit_ranks_first(fit, &result, sizeof result)); /* what is decided by it is the same in all */
-    PC__TRY(pc__best_offer(&fit->best, fit->net, fit->optimizer, &result));
+    PC__TRY(pc__fit_whole(fit, true));
+    PC__TRY(pc__best_offer(&fit->best, fit->net, pc__fit_parameters(fit), &result));
     fit->at = (pc__standing){.epoch = fit->at.epoch + 1};
     fit->last = result;
     PC__TRY(fit->passed ? fit->passed(fit->context, fit, &result) : PC_OK);
+    PC__TRY(pc__fit_whole(fit, false));
     if (fit->callbacks && fit->callbacks->epoch && pc__fit_speaks(fit))
         fit->callbacks->epoch(fit->callbacks->context, &result);
     return PC_OK;

@@ -68,12 +68,18 @@ typedef struct pc__fit {
     void *context;
     pc_group *group; /* of ranks that train together (fit_ranks.c); NULL: it is alone */
     bool agreed;     /* the error that it ended with is that of all ranks */
+    int accumulate;  /* a batch is learnt from in so many parts, as far as it has as many samples; 0: 1 */
+    pc_zero *
+        zero; /* parameters are shared out, and the optimiser is of this rank's part (fit_zero.c); NULL: they are not */
+    pc_tensor **parameters; /* of zero: all of its network's, from pc__alloc; freed by the owner of `fit` */
+    int parameter_count;
 
     /* While it runs. On a device that works later the recorded step reads whole batches from `fixed`, its own. Where
      * the pictures are on the device, steps take turns with two pairs: each makes the next one's batch, but for an
      * epoch's first. Otherwise batches are copied to one pair. */
     pc__tally tally;
-    pc_ddp *ddp;             /* of a group */
+    pc_ddp *ddp;             /* of a group without zero */
+    bool joined;             /* the group's ranks are together */
     int was_rank, was_ranks; /* who shared `train` before */
     pc_tensor *
         guard; /* where losses are seen later (pc__fit_sees): steps are left out from the first loss on that is not finite */
@@ -93,6 +99,18 @@ void pc__fit_end_steps(pc__fit *fit);
 
 /* Outputs and loss of a batch, as steps have them. */
 pc_status pc__fit_ask(pc__fit *fit, const pc_batch *batch, pc_tensor **outputs, pc_tensor **loss);
+
+/* fit_learn.c: a step's work with a batch, in the scope that is open. And its parts, which are learnt from one after another:
+ * into how many a batch of so many samples of all ranks is cut; part number i of them, in the scope that is open. */
+pc_status pc__fit_learn(pc__fit *fit, const pc_batch *batch);
+int pc__fit_parts(const pc__fit *fit, int64_t whole);
+pc_status pc__fit_part(const pc_batch *batch, int i, int parts, pc_batch *part);
+
+/* fit_zero.c: parameters that are shared out over the ranks. Train by zero, where it is not NULL: with who's errors. What one
+ * process's optimiser would be for. They are whole in this rank, or as training has them: all ranks ask for it. */
+pc_status pc__fit_share_out(pc__fit *fit, const char *who, pc_zero *zero);
+pc__parameters pc__fit_parameters(const pc__fit *fit);
+pc_status pc__fit_whole(const pc__fit *fit, bool whole);
 
 /* fit_ranks.c: what ranks have in common, in calls that all of them make; alone they do nothing. `joined`: they are there,
  * with the same data at the same place; network and numbers drawn are rank 0's, batches are shared. */
@@ -125,8 +143,8 @@ static inline bool pc__fit_sees(const pc__fit *fit)
 pc_status pc__fit_guard(pc__fit *fit);
 pc_status pc__fit_check(pc__fit *fit);
 
-/* The error itself: batch number `step` of the epoch under way, which is `batch`. */
-pc_status pc__fit_not_finite(pc__fit *fit, int64_t step, const pc_batch *batch);
+/* The error itself: batch number `step` of the epoch under way, which is `batch`, or a part of it, asked in so many parts. */
+pc_status pc__fit_not_finite(pc__fit *fit, int64_t step, const pc_batch *batch, int parts);
 
 /* Let the losses of training count by these weights of the classes; fit->class_weights is to be freed by the owner of
  * `fit`, who made optimizer and train before. What is measured is not weighed. */

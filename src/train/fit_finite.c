@@ -87,17 +87,26 @@ static bool is_parameter(const pc__fit *fit, char *what, size_t n)
     return true;
 }
 
-/* The step once more, with every result looked at. */
-static bool is_op(pc__fit *fit, const pc_batch *batch, char *what, size_t n)
+static pc_status ask_again(pc__fit *fit, const pc_batch *batch, int i, int parts)
 {
     pc_tensor *outputs, *loss;
+    pc_batch part;
+    PC__TRY(pc__fit_part(batch, i, parts, &part));
+    pc__finite_watch(true);
+    const pc_status status = pc__fit_ask(fit, &part, &outputs, &loss);
+    pc__finite_watch(false);
+    return status;
+}
+
+/* The step once more, with every result looked at. */
+static bool is_op(pc__fit *fit, const pc_batch *batch, int parts, char *what, size_t n)
+{
     pc_status status = PC_OK;
     PC_NO_GRAD {
-        PC_SCOPE {
-            pc__finite_watch(true);
-            status = pc__fit_ask(fit, batch, &outputs, &loss);
-            pc__finite_watch(false);
-        }
+        for (int i = 0; i < parts && status == PC_OK; i++)
+            PC_SCOPE {
+                status = ask_again(fit, batch, i, parts);
+            }
     }
     const pc_error error = pc__error_take();
     if (status == PC_OK)
@@ -116,14 +125,14 @@ static bool again(pc__fit *fit, int64_t step, pc_batch *batch)
     return pc_loader_seek(fit->train, fit->at.epoch, step) == PC_OK && pc_loader_next(fit->train, batch);
 }
 
-pc_status pc__fit_not_finite(pc__fit *fit, int64_t step, const pc_batch *batch)
+pc_status pc__fit_not_finite(pc__fit *fit, int64_t step, const pc_batch *batch, int parts)
 {
     char what[PC__FIT_WORDS];
     const pc_error before = pc__error_take(); /* there is none, but that looking may make one */
     if (pc__fit_sees(fit))
         pc_generator_set(fit->generator);
     const bool found = is_batch(batch, what, sizeof what) || is_parameter(fit, what, sizeof what) ||
-                       is_op(fit, batch, what, sizeof what);
+                       is_op(fit, batch, parts, what, sizeof what);
     pc_error_clear();
     (void)(before.status == PC_OK ? PC_OK : pc__error_put(&before));
     PC__TRY(pc__fit_ranks_words(fit, found, what));
@@ -137,10 +146,11 @@ pc_status pc__fit_not_finite(pc__fit *fit, int64_t step, const pc_batch *batch)
 static pc_status find_late(pc__fit *fit)
 {
     pc_batch batch;
+    PC__TRY(pc__fit_whole(fit, true)); /* each rank looks on its own */
     PC__TRY(pc__optimizer_settle(fit->optimizer));
     const int64_t step = fit->began + fit->optimizer->settings.step - fit->updates;
     if (fit->guard && step < fit->at.batch && again(fit, step, &batch))
-        return pc__fit_not_finite(fit, step, &batch);
+        return pc__fit_not_finite(fit, step, &batch, pc__fit_parts(fit, batch.whole));
     if (fit->group && pc_failed()) /* the others wait for what it says */
         return pc_error_last()->status;
     pc_error_clear();

@@ -14,7 +14,7 @@
 static pc_status passed(void *context, pc__fit *fit, const pc_epoch_result *result)
 {
     const pc_fit_options *options = context;
-    return result && pc__fit_speaks(fit) ? pc__checkpoint_save(options->checkpoint, fit, options->settings) : PC_OK;
+    return result ? pc__checkpoint_save(options->checkpoint, fit, options->settings) : PC_OK;
 }
 
 static pc_status check(const pc_fit_options *options)
@@ -30,6 +30,9 @@ static pc_status check(const pc_fit_options *options)
                         options->early_stop);
     if (!(options->least_gain >= 0))
         return pc__fail(PC_ERR_ARGUMENT, "pc_fit: least_gain %g is below 0", options->least_gain);
+    if (options->accumulate < 0)
+        return pc__fail(PC_ERR_ARGUMENT, "pc_fit: accumulate %d: a batch has 1 part or more (0: 1)",
+                        options->accumulate);
     if ((unsigned)options->mixed > PC_MIXED_F16)
         return pc__fail(PC_ERR_ARGUMENT, "pc_fit: mixed precision %d is none of PC_MIXED_NONE to PC_MIXED_F16",
                         (int)options->mixed);
@@ -88,9 +91,18 @@ static pc_status set_schedule(pc__fit *fit, const pc_fit_options *o)
     return isnan(pc_schedule_lr(&fit->schedule, 0)) ? pc_error_last()->status : PC_OK;
 }
 
+/* What all ranks have kept is the same. */
+static pc_status take_best(pc__fit *fit)
+{
+    PC__TRY(pc__fit_whole(fit, true));
+    PC__TRY(pc__best_exchange(&fit->best, fit->net, pc__fit_parameters(fit)));
+    return pc__fit_whole(fit, false);
+}
+
 static pc_status run(pc__fit *fit, const pc_fit_options *options)
 {
     PC__TRY(check(options));
+    PC__TRY(pc__fit_share_out(fit, "pc_fit", options->zero));
     PC__TRY(pc__judge_check("pc_fit", &fit->judge));
     PC__TRY(set_watch(&fit->best, fit, options));
     PC__TRY(set_schedule(fit, options));
@@ -100,15 +112,15 @@ static pc_status run(pc__fit *fit, const pc_fit_options *options)
         return pc__fail(PC_ERR_ARGUMENT, "pc_fit: class_weights, and the loader names no classes");
     if (options->class_weights)
         PC__TRY(pc__fit_weigh(fit, options->class_weights, pc_loader_class_count(fit->train)));
-    PC__TRY(options->keep_best ? pc__best_open(&fit->best, fit->net, fit->optimizer) : PC_OK);
+    PC__TRY(options->keep_best ? pc__best_open(&fit->best, fit->net, pc__fit_parameters(fit)) : PC_OK);
     bool resumes = options->checkpoint && options->resume && access(options->checkpoint, F_OK) == 0;
     PC__TRY(pc__fit_ranks_first(fit, &resumes, sizeof resumes));
     if (resumes)
         PC__TRY(pc__checkpoint_load(options->checkpoint, fit, options->settings));
     PC__TRY(pc__fit_run(fit));
     if (options->keep_best && !fit->stopped && fit->best.result.epoch)
-        PC__TRY(pc__best_exchange(&fit->best, fit->net, fit->optimizer));
-    const bool saves = options->checkpoint && fit->stopped && pc__fit_speaks(fit);
+        PC__TRY(take_best(fit));
+    const bool saves = options->checkpoint && fit->stopped;
     return saves ? pc__checkpoint_save(options->checkpoint, fit, options->settings) : PC_OK;
 }
 
@@ -130,6 +142,7 @@ pc_status pc_fit(pc_module *net, pc_optimizer *optimizer, pc_loader *train, pc_f
                    .callbacks = options.callbacks,
                    .context = &options,
                    .passed = options.checkpoint ? passed : NULL,
+                   .accumulate = options.accumulate,
                    .group = options.group && pc_group_size(options.group) > 1 ? options.group : NULL};
     pc_status status = pc__fit_ranks_end(&fit, run(&fit, &options));
     pc_scaler_free(fit.scaler);
@@ -137,6 +150,7 @@ pc_status pc_fit(pc_module *net, pc_optimizer *optimizer, pc_loader *train, pc_f
     pc__mix_close(&fit.mix);
     pc__best_close(&fit.best);
     pc__answers_free(&fit.answers);
+    pc__free(fit.parameters);
     if (status == PC_OK && last)
         *last = fit.last;
     return status;

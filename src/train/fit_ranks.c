@@ -1,5 +1,6 @@
 /* fit_ranks.c: a training in several ranks: each learns from its part of every batch. */
 #include "dist/group.h"
+#include "dist/zero_state.h"
 #include "train/fit.h"
 
 #include "data/gather.h"
@@ -34,7 +35,7 @@ pc_status pc__fit_ranks_first(const pc__fit *fit, void *bytes, size_t n)
 /* What must be the same for the ranks to make the same calls. */
 typedef struct job {
     uint64_t data;
-    int64_t samples, batches, tested, epochs, early_stop, epoch, batch;
+    int64_t samples, batches, tested, epochs, early_stop, epoch, batch, accumulate, stage;
 } job;
 
 static pc_status compare(const job *all, int size)
@@ -46,6 +47,13 @@ static pc_status compare(const job *all, int size)
                 "ranks train on other data: rank 0 on %lld samples in %lld batches, rank %d on %lld in %lld%s",
                 (long long)all->samples, (long long)all->batches, r, (long long)all[r].samples,
                 (long long)all[r].batches, all[r].samples == all->samples ? ", or of other names" : "");
+        if (all[r].accumulate != all->accumulate || all[r].stage != all->stage)
+            return pc__fail(
+                PC_ERR_STATE,
+                "ranks learn otherwise: rank 0 from batches in %lld parts with stage %lld of ZeRO (0: none), and "
+                "rank %d in %lld with %lld",
+                (long long)all->accumulate, (long long)all->stage, r, (long long)all[r].accumulate,
+                (long long)all[r].stage);
         if (memcmp(&all[r], all, sizeof *all) != 0)
             return pc__fail(
                 PC_ERR_STATE,
@@ -67,7 +75,9 @@ static pc_status meet(pc__fit *fit)
                       .epochs = fit->epochs,
                       .early_stop = fit->early_stop,
                       .epoch = fit->at.epoch,
-                      .batch = fit->at.batch};
+                      .batch = fit->at.batch,
+                      .accumulate = PC__MAX(fit->accumulate, 1),
+                      .stage = fit->zero ? pc__zero_stage(fit->zero) : 0};
     void *all;
     PC__TRY(exchange(fit, &mine, sizeof mine, &all));
     const pc_status status = compare(all, pc_group_size(fit->group));
@@ -81,6 +91,15 @@ static uint64_t seed_of(const pc__fit *fit)
     return (uint64_t)pc_group_rank(fit->group) * 0x9e3779b97f4a7c15u;
 }
 
+/* All parameters that are shared out are rank 0's since they were. */
+static pc_status train_together(pc__fit *fit)
+{
+    if (fit->zero)
+        return pc_zero_share_buffers(fit->zero);
+    fit->ddp = pc_ddp(fit->net, fit->group);
+    return fit->ddp ? PC_OK : pc_error_last()->status;
+}
+
 pc_status pc__fit_ranks_join(pc__fit *fit)
 {
     if (!fit->group)
@@ -88,8 +107,8 @@ pc_status pc__fit_ranks_join(pc__fit *fit)
     pc_generator generator = pc_generator_get();
     PC__TRY(meet(fit));
     PC__TRY(pc__fit_ranks_first(fit, &generator, sizeof generator));
-    fit->ddp = pc_ddp(fit->net, fit->group);
-    PC__TRY(fit->ddp ? PC_OK : pc_error_last()->status);
+    PC__TRY(train_together(fit));
+    fit->joined = true;
     generator.seed += seed_of(fit);
     pc_generator_set(generator);
     fit->tally.group = fit->group;
@@ -97,23 +116,32 @@ pc_status pc__fit_ranks_join(pc__fit *fit)
     return pc_loader_share(fit->train, pc_group_rank(fit->group), pc_group_size(fit->group));
 }
 
-void pc__fit_ranks_leave(pc__fit *fit)
+static void end_sharing(pc__fit *fit)
 {
-    if (!fit->ddp)
-        return;
-    pc_ddp_free(fit->ddp);
-    fit->ddp = NULL;
     pc_generator generator = pc_generator_get();
     generator.seed -= seed_of(fit);
     pc_generator_set(generator);
-    pc_error before = pc__error_take();
     if (pc_loader_share(fit->train, fit->was_rank, fit->was_ranks) != PC_OK)
+        pc_error_clear();
+}
+
+void pc__fit_ranks_leave(pc__fit *fit)
+{
+    pc_error before = pc__error_take();
+    pc_ddp_free(fit->ddp);
+    fit->ddp = NULL;
+    if (fit->joined)
+        end_sharing(fit);
+    fit->joined = false;
+    if (pc__fit_whole(fit, false) != PC_OK) /* an error may have ended it where they were */
         pc_error_clear();
     (void)(before.status == PC_OK ? PC_OK : pc__error_put(&before));
 }
 
 pc_status pc__fit_ranks_buffers(const pc__fit *fit)
 {
+    if (fit->group && fit->zero)
+        return pc_zero_share_buffers(fit->zero);
     return fit->ddp ? pc_ddp_share_buffers(fit->ddp) : PC_OK;
 }
 

@@ -4,9 +4,19 @@
 #include "train/arch.h"
 
 #include <math.h>
+#include <paracord/group.h>
 #include <paracord/memory.h>
 
 enum { FLOAT = 4, INPUTS = 3 /* being trained on, and made ahead */, CACHE_SHARE = 2 };
+
+/* Numbers that a rank keeps of each parameter. Weights are whole in all of them at the ends of epochs. */
+static double shares_of(const pc__run *run, int slots)
+{
+    const double n = run->fit.group ? pc_group_size(run->fit.group) : 1;
+    const int stage = run->fit.group ? run->s.zero : 0;
+    const double gradients = stage >= 2 ? 1 / n : stage == 1 ? 1 + 1 / n : 1;
+    return 1 + gradients + (stage ? slots / n : slots);
+}
 
 pc_status pc__need_of(const pc__run *run, int outputs, pc__need *need)
 {
@@ -18,8 +28,9 @@ pc_status pc__need_of(const pc__run *run, int outputs, pc__need *need)
                       : strcmp(s->optimizer, "rmsprop") == 0 ? 1 + (s->momentum > 0)
                                                              : strcmp(s->optimizer, "lion") == 0 || s->momentum > 0;
     const int host = run->device.type == PC_CPU ? 1 + slots + (strcmp(s->keep, "last") != 0) : 0;
-    *need = (pc__need){.network = size.parameters * FLOAT * (2 + slots + host),
-                       .picture = FLOAT * (INPUTS * (double)pc__frame_bytes(frame) + size.activations),
+    const double at_once = (double)pc__run_at_once(run) / pc__run_part(run);
+    *need = (pc__need){.network = size.parameters * FLOAT * (shares_of(run, slots) + host),
+                       .picture = FLOAT * (INPUTS * (double)pc__frame_bytes(frame) + size.activations * at_once),
                        .parameters = size.parameters};
     return PC_OK;
 }

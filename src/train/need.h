@@ -7,7 +7,7 @@
 
 /* Bytes that a training takes at least where it computes: for the network (weights, gradients, the optimiser's state;
  * on the CPU also a checkpoint, which is put together in memory, and the weights of the best epoch), and for each
- * picture of a batch (input, what layers keep for the way back). */
+ * picture of a rank's batch (input; what layers keep for the way back, of the share of them that is learnt from at once). */
 typedef struct pc__need {
     double network, picture, parameters;
 } pc__need;

@@ -50,6 +50,8 @@ static pc_status check_numbers(const pc_train_options *s)
                    {"warmup", s->warmup, 0, 1e9},
                    {"pad", s->pad, 0, 4096},
                    {"shorter", s->shorter, 0, PC__MODEL_SIDE_MAX},
+                   {"zero", s->zero, 0, 3},
+                   {"accumulate", s->accumulate, 1, 1 << 20},
                    {"crop", s->crop, 0, 1}}; /* of other augmentation the loader says what is wrong */
     for (int i = 0; i < PC__COUNT(numbers); i++)
         if (!(numbers[i].value >= numbers[i].low && numbers[i].value <= numbers[i].high))
@@ -81,6 +83,7 @@ static pc_status settle_settings(pc__run *run, const pc_train_options *given)
     s->out = s->out ? s->out : "run";
     s->epochs = s->epochs ? s->epochs : 25;
     s->batch = s->batch ? s->batch : 32;
+    s->accumulate = s->accumulate ? s->accumulate : 1;
     s->size = s->size ? s->size : 64;
     if (!s->height != !s->width)
         return pc__fail(PC_ERR_ARGUMENT, "pictures of height %d and width %d: give both, or neither and a size",
@@ -158,9 +161,11 @@ static pc_status make_network(pc__run *run)
         return pc_error_last()->status;
     PC__TRY(pc_module_to(run->fit.net, run->device, PC_F32));
     PC__TRY(pc__run_begin(run));
-    run->fit.optimizer = make_optimizer(run->fit.net, &run->s);
+    PC__TRY(pc__run_share_out(run));
+    run->fit.optimizer = make_optimizer(run->zero ? pc_zero_part(run->zero) : run->fit.net, &run->s);
     PC__TRY(run->fit.optimizer ? set_steps(run) : pc_error_last()->status);
-    return run->fit.optimizer ? pc__fit_scaler(&run->fit) : pc_error_last()->status;
+    PC__TRY(pc__fit_share_out(&run->fit, "pc_train_folder", run->zero));
+    return pc__fit_scaler(&run->fit);
 }
 
 /* The network that the model's file is made of. Its first weights are of no account, and must not cost the run random numbers.
@@ -180,59 +185,8 @@ static pc_status open_best(pc__run *run)
     pc_generator before = pc_generator_get();
     run->kept = pc__arch_new(run->arch, pc__run_frame(run), classes == 2 ? 1 : classes, run->init);
     pc_generator_set(before);
-    return run->kept ? pc__best_open_in(&run->fit.best, run->kept, run->fit.net, run->fit.optimizer)
+    return run->kept ? pc__best_open_in(&run->fit.best, run->kept, run->fit.net, pc__fit_parameters(&run->fit))
                      : pc_error_last()->status;
-}
-
-static pc_status append_metrics(pc__run *run, const pc__epoch_record *record)
-{
-    const pc__answers *a = &run->fit.answers;
-    double *recall = run->fit.test ? pc__alloc((size_t)a->classes * sizeof *recall) : NULL;
-    if (run->fit.test && !recall)
-        return PC_ERR_MEMORY;
-    for (int k = 0; recall && k < a->classes; k++)
-        recall[k] = pc__class_recall(a->confusion, a->classes, k);
-    pc_status status = pc__metrics_append(run->metrics, record, recall, recall ? a->classes : 0);
-    pc__free(recall);
-    return status;
-}
-
-/* An epoch's line goes to metrics.jsonl before the checkpoint that counts it: resuming cuts lines of epochs that will
- * be done again. */
-static pc_status passed(void *context, pc__fit *fit, const pc_epoch_result *result)
-{
-    pc__run *run = context;
-    const bool speaks = pc__fit_speaks(fit), pays = speaks && pc__pace_pays(&run->saving);
-    if (!result) {
-        if (!pc__tally_grants(&fit->tally, PC__WISH_SAVE, pays))
-            return PC_OK;
-        return pays ? pc__run_save_checkpoint(run) : pc__fit_settle(fit); /* which all ranks do with it */
-    }
-    if (!speaks)
-        return PC_OK;
-    pc__epoch_record record = {.epoch = result->epoch,
-                               .loss = result->loss,
-                               .accuracy = result->accuracy,
-                               .test_loss = result->test_loss,
-                               .test_accuracy = result->test_accuracy,
-                               .test_balanced_accuracy = result->test_balanced_accuracy,
-                               .seconds = result->seconds,
-                               .images_per_second = result->images_per_second,
-                               .lr = pc_optimizer_lr(fit->optimizer)};
-    pc__run_watch_classes(run, result);
-    PC__TRY(append_metrics(run, &record));
-    PC__TRY(pc__history_add(&run->history, &record));
-    if (fit->test && pc__run_kept(run)->epoch == result->epoch) { /* what is kept is what is shown */
-        pc__answers before = run->shown;
-        run->shown = fit->answers;
-        run->shown_epoch = result->epoch;
-        fit->answers = before;
-    }
-    if (pc__fit_is_over(fit)) /* the end of the run writes them all */
-        return PC_OK;
-    PC__TRY(pc__run_offer_model(run));
-    pc__run_offer_report(run);
-    return pc__pace_pays(&run->saving) ? pc__run_save_checkpoint(run) : PC_OK;
 }
 
 static pc_status tell_start(const pc__run *run)
@@ -261,13 +215,24 @@ static pc_status find_arch(pc__run *run)
 /* A run that is finished has its network; what was trained is kept also where that cannot be written. */
 static pc_status finish(pc__run *run)
 {
-    pc_status saved = pc__run_save_model(run);
+    const bool speaks = pc__fit_speaks(&run->fit);
+    pc_status saved = speaks ? pc__run_save_model(run) : PC_OK;
     run->fit.finished = !run->fit.stopped && saved == PC_OK;
     PC__TRY(pc__run_save_checkpoint(run));
     PC__TRY(saved);
+    if (!speaks)
+        return PC_OK;
     pc__run_warn_of_kept(run);
     run->seconds = pc__seconds_now() - run->start;
     return pc__run_report(run);
+}
+
+/* The first rank asks the network alone. */
+static pc_status look_again(pc__run *run)
+{
+    PC__TRY(pc__fit_whole(&run->fit, true));
+    PC__TRY(pc__fit_speaks(&run->fit) ? pc__run_look(run) : PC_OK);
+    return pc__fit_whole(&run->fit, false);
 }
 
 static pc_status run_all(pc__run *run)
@@ -288,10 +253,11 @@ static pc_status run_all(pc__run *run)
     PC__TRY(pc__run_find_start(run));
     PC__TRY(pc__run_begin_late(run));
     PC__TRY(tell_start(run));
-    PC__TRY(run->resumed && pc__fit_speaks(&run->fit) ? pc__run_look(run) : PC_OK);
+    PC__TRY(run->resumed ? look_again(run) : PC_OK);
     PC__TRY(pc__fit_run(&run->fit));
     run->seconds = pc__seconds_now() - run->start;
-    return pc__fit_speaks(&run->fit) ? finish(run) : PC_OK;
+    PC__TRY(pc__fit_whole(&run->fit, true));
+    return finish(run);
 }
 
 static void summarise(const pc__run *run, pc_train_summary *summary)
@@ -332,6 +298,8 @@ static void free_files(pc__run_files *list)
 static void release(pc__run *run)
 {
     pc_optimizer_free(run->fit.optimizer);
+    pc_zero_free(run->zero);
+    pc__free(run->fit.parameters);
     pc_scaler_free(run->fit.scaler);
     pc__best_close(&run->fit.best);
     pc__answers_free(&run->fit.answers);
@@ -374,8 +342,9 @@ pc_status pc_train_folder(pc_train_options options, pc_train_summary *summary)
         if (sets)
             pc_threads_set(run.s.threads);
         run.fit.epochs = run.s.epochs;
+        run.fit.accumulate = run.s.accumulate;
         run.fit.callbacks = run.s.callbacks;
-        run.fit.passed = passed;
+        run.fit.passed = pc__run_passed;
         run.fit.context = &run;
         status = run_all(&run);
     }

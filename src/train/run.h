@@ -41,6 +41,7 @@ typedef struct pc__run {
     char *settings, *about;                      /* for the checkpoint */
     char *network;                               /* as a table, for reports; NULL: not made yet */
     int64_t *counts;                             /* of training pictures, of each class */
+    pc_zero *zero;                               /* of several ranks that share parameters out; NULL: they do not */
     pc_module *kept; /* on the CPU: the network with the weights of the best epoch; NULL: the last one's are kept */
     bool resumed;
     pc__pace saving_model, saving_report;
@@ -63,11 +64,14 @@ static inline pc__frame pc__run_frame(const pc__run *run)
     return (pc__frame){run->s.height, run->s.width, run->s.channels};
 }
 
-/* run_ranks.c: as one of the ranks that options name; whether the first one goes on from a checkpoint, for all; the most
- * pictures, and the fewest, that a rank has of a batch; what decoded pictures may take, where ranks share a host. */
+/* run_ranks.c: as one of the ranks that options name; with parameters shared out, where they ask for it; whether the first one
+ * goes on from a checkpoint, for all; the most pictures that a rank has of a batch, and that it learns from at once, and the
+ * fewest of these; what decoded pictures may take, where ranks share a host. */
 void pc__run_in_ranks(pc__run *run);
+pc_status pc__run_share_out(pc__run *run);
 pc_status pc__run_agree_start(pc__run *run);
 int pc__run_part(const pc__run *run);
+int pc__run_at_once(const pc__run *run);
 int64_t pc__run_least_part(const pc__run *run);
 int64_t pc__run_cache(const pc__run *run);
 
@@ -109,6 +113,9 @@ void pc__run_describe_classes(pc__text *text, const pc__run *run);
 pc_status pc__run_weigh_classes(pc__run *run);
 void pc__run_watch_classes(pc__run *run, const pc_epoch_result *result);
 void pc__run_warn_of_kept(const pc__run *run);
+
+/* run_passed.c: behind a batch, and at the end of an epoch (result not NULL): as pc__fit.passed. */
+pc_status pc__run_passed(void *run, pc__fit *fit, const pc_epoch_result *result);
 
 /* run_report.c: the report, as the run stands. */
 pc_status pc__run_report(pc__run *run);

@@ -92,6 +92,12 @@ static pc_status check_last_batch(const pc__run *run)
     const int64_t pictures = pc_loader_count(run->fit.train);
     if (!by_batch || s->height > ONE_PLACE || s->width > ONE_PLACE || pc__run_least_part(run) > 1)
         return PC_OK;
+    if (run->s.accumulate > 1)
+        return pc__fail(
+            PC_ERR_SHAPE,
+            "of %lld pictures by %d in %d parts some part is one picture, which the norms of %s cannot go by at "
+            "%d x %d pixels: choose a smaller --accumulate, another --batch, or a --size above %d",
+            (long long)pictures, s->batch, s->accumulate, s->arch, s->height, s->width, ONE_PLACE);
     if (run->fit.group)
         return pc__fail(PC_ERR_SHAPE,
                         "of a batch of %lld pictures by %d a rank has one picture, which the norms of %s cannot go by "
@@ -115,5 +121,9 @@ pc_status pc__run_begin(pc__run *run)
 
 pc_status pc__run_begin_late(pc__run *run)
 {
-    return run->s.init_from && run->s.resume && !run->resumed ? take(run) : PC_OK;
+    if (!run->s.init_from || !run->s.resume || run->resumed)
+        return PC_OK;
+    PC__TRY(pc__fit_whole(&run->fit, true));
+    PC__TRY(take(run));
+    return pc__fit_whole(&run->fit, false);
 }

@@ -24,6 +24,14 @@ void pc__run_in_ranks(pc__run *run)
     run->s.callbacks = &run->only_stops;
 }
 
+pc_status pc__run_share_out(pc__run *run)
+{
+    if (!run->fit.group || !run->s.zero)
+        return PC_OK;
+    run->zero = pc_zero(run->fit.net, run->fit.group, .stage = run->s.zero);
+    return run->zero ? PC_OK : pc_error_last()->status;
+}
+
 pc_status pc__run_agree_start(pc__run *run)
 {
     bool resumed = run->resumed;
@@ -39,10 +47,22 @@ int pc__run_part(const pc__run *run)
     return (run->s.batch + ranks_of(run) - 1) / ranks_of(run);
 }
 
+int pc__run_at_once(const pc__run *run)
+{
+    const int part = pc__run_part(run), parts = pc__fit_parts(&run->fit, run->s.batch);
+    return (part + parts - 1) / parts;
+}
+
+static int64_t least_of(const pc__run *run, int64_t batch)
+{
+    return PC__MAX(1, batch / ranks_of(run)) / pc__fit_parts(&run->fit, batch);
+}
+
 int64_t pc__run_least_part(const pc__run *run)
 {
     const int64_t pictures = pc_loader_count(run->fit.train), last = pictures % run->s.batch;
-    return PC__MAX(1, (last ? last : run->s.batch) / ranks_of(run));
+    const int64_t first = pictures > last ? least_of(run, run->s.batch) : INT64_MAX;
+    return last ? PC__MIN(first, least_of(run, last)) : first;
 }
 
 int64_t pc__run_cache(const pc__run *run)

@@ -186,10 +186,10 @@ pc_status pc__run_look(pc__run *run)
     pc__score score;
     if (!kept->epoch || (!run->kept && run->fit.at.batch > 0)) /* its weights are gone */
         return PC_OK;
-    PC__TRY(run->kept ? pc__best_exchange(&run->fit.best, run->fit.net, run->fit.optimizer) : PC_OK);
+    PC__TRY(run->kept ? pc__best_exchange(&run->fit.best, run->fit.net, pc__fit_parameters(&run->fit)) : PC_OK);
     pc_status status = pc__answers_collect(&run->shown, run->fit.net, loader, &score);
     if (run->kept) {
-        pc_status back = pc__best_exchange(&run->fit.best, run->fit.net, run->fit.optimizer);
+        pc_status back = pc__best_exchange(&run->fit.best, run->fit.net, pc__fit_parameters(&run->fit));
         status = status == PC_OK ? back : status;
     }
     run->shown_epoch = status == PC_OK ? kept->epoch : 0;

@@ -78,6 +78,10 @@ char *pc__run_describe(const pc__run *run)
     if (run->fit.group)
         pc__text_add(&text, " and %d other rank%s", pc_group_size(run->fit.group) - 1,
                      pc_group_size(run->fit.group) == 2 ? "" : "s");
+    if (run->zero)
+        pc__text_add(&text, ", stage %d of ZeRO", s->zero);
+    if (s->accumulate > 1)
+        pc__text_add(&text, ", each batch in %d parts", s->accumulate);
     if (run->fit.trained)
         pc__text_add(&text, ", all but %s frozen", run->head);
     if (strcmp(s->schedule, "constant") != 0)

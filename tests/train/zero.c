@@ -1,0 +1,311 @@
+/* pc_fit with batches in parts and with parameters shared out over ranks: the weights and figures of one device with whole
+ * batches; going on with another stage, another number of ranks, and alone; what norms see; errors. */
+#include "device.h"
+
+#include "ranks_job.h"
+#include "train/checkpoint.h"
+
+enum { STAGES = 3, PARTS = 4 };
+
+/* Batches of 6 in up to more parts than they have samples; the last one is of 1. */
+static void in_parts_alone(void **state)
+{
+    (void)state;
+    static const kind kinds[] = {TENSORS, PICTURES, PRICES, HOST};
+    for (int k = 0; k < 4; k++) {
+        job want = {.kind = kinds[k], .epochs = EPOCHS, .adam = k == 3};
+        alone(&want);
+        for (int parts = 1; parts <= BATCH + 1; parts++) {
+            job j = want;
+            watcher w;
+            j.accumulate = parts;
+            assert_ok(train(&j, NULL, 0, test_device(), &w, &j.want, j.weights, &j.numbers));
+            for (int64_t i = 0; i < want.numbers; i++)
+                assert_close(j.weights[i], want.weights[i], parts == 1 ? 0 : 1e-5);
+            assert_close(j.want.loss, want.want.loss, 1e-5);
+            assert_true(near(j.want.accuracy, want.want.accuracy, 1e-12));
+        }
+    }
+}
+
+static void in_parts_in_ranks(void **state)
+{
+    (void)state;
+    for (int parts = 2; parts <= PARTS; parts++) {
+        ranks_learn_what_one_learns((job){.kind = TENSORS, .accumulate = parts});
+        ranks_learn_what_one_learns((job){.kind = PICTURES, .accumulate = parts});
+    }
+    ranks_learn_what_one_learns((job){.kind = HOST, .adam = true, .accumulate = 2});
+}
+
+static void shared_out(void **state)
+{
+    (void)state;
+    for (int zero = 1; zero <= STAGES; zero++) {
+        ranks_learn_what_one_learns((job){.kind = TENSORS, .wide = true, .zero = zero});
+        ranks_learn_what_one_learns((job){.kind = PICTURES, .wide = true, .zero = zero, .adam = true});
+        ranks_learn_what_one_learns((job){.kind = TENSORS, .wide = true, .zero = zero, .frozen = true});
+        ranks_learn_what_one_learns((job){.kind = PRICES, .wide = true, .zero = zero, .accumulate = 2});
+        ranks_learn_what_one_learns((job){.kind = HOST, .wide = true, .zero = zero, .accumulate = 3, .adam = true});
+    }
+}
+
+static void chosen(void **state)
+{
+    (void)state;
+    for (int zero = 1; zero <= STAGES; zero++)
+        ranks_learn_what_one_learns(
+            (job){.kind = TENSORS, .wide = true, .zero = zero, .keep_best = true, .early_stop = 2, .epochs = 8});
+}
+
+/* --- going on --- */
+
+typedef struct turn {
+    int ranks, zero, accumulate;
+} turn;
+
+static void go_on(turn first, turn second, job j)
+{
+    const int most = ranks_most();
+    const test_path path = joined(root.s, "checkpoint");
+    if (first.ranks > most || second.ranks > most)
+        return;
+    j.wide = true;
+    alone(&j);
+    j.checkpoint = path.s;
+    j.zero = first.zero;
+    j.accumulate = first.accumulate;
+    const int epochs = j.epochs;
+    if (!j.stop_after)
+        j.epochs = 1;
+    ranks_work(first.ranks, plain_work, &j);
+    assert_int_equal(access(path.s, F_OK), 0);
+    j.epochs = epochs;
+    j.stop_after = 0;
+    j.resume = true;
+    j.zero = second.zero;
+    j.accumulate = second.accumulate;
+    run_in(second.ranks, &j);
+    assert_int_equal(unlink(path.s), 0);
+}
+
+static void with_another_stage(void **state)
+{
+    (void)state;
+    static const turn turns[][2] = {{{3, 1, 1}, {2, 3, 1}}, {{2, 2, 2}, {1, 0, 1}}, {{4, 3, 1}, {1, 0, 2}},
+                                    {{1, 0, 1}, {3, 1, 1}}, {{2, 0, 1}, {4, 2, 1}}, {{3, 3, 2}, {2, 0, 2}},
+                                    {{1, 2, 1}, {3, 3, 1}}, {{1, 0, 3}, {2, 3, 1}}};
+    for (int i = 0; i < PC__COUNT(turns); i++) {
+        go_on(turns[i][0], turns[i][1], (job){.kind = TENSORS, .epochs = EPOCHS, .adam = i % 2});
+        go_on(turns[i][0], turns[i][1], (job){.kind = PICTURES, .epochs = EPOCHS, .adam = true});
+    }
+    go_on((turn){3, 3, 1}, (turn){2, 1, 1}, (job){.kind = TENSORS, .epochs = EPOCHS, .frozen = true, .adam = true});
+    go_on((turn){2, 2, 1}, (turn){3, 3, 1}, (job){.kind = TENSORS, .epochs = 8, .keep_best = true, .early_stop = 3});
+}
+
+/* In the middle of an epoch. */
+static void stopped(void **state)
+{
+    (void)state;
+    for (int zero = 1; zero <= STAGES; zero++)
+        go_on((turn){2, zero, zero}, (turn){3, STAGES - zero, 1},
+              (job){.kind = TENSORS, .epochs = 20, .stop_rank = 1, .stop_after = 4 + zero, .adam = true});
+}
+
+/* --- norms --- */
+
+static void alike(void **state)
+{
+    (void)state;
+    for (int zero = 1; zero <= STAGES; zero++) {
+        come_to_the_same_bits(
+            (job){.kind = TENSORS, .wide = true, .zero = zero, .norm = true, .batch = NORMED, .epochs = EPOCHS});
+        come_to_the_same_bits((job){.kind = PRICES,
+                                    .wide = true,
+                                    .zero = zero,
+                                    .mixed = PC_MIXED_BF16,
+                                    .norm = true,
+                                    .batch = NORMED,
+                                    .epochs = 2,
+                                    .keep_best = true});
+        come_to_the_same_bits((job){.kind = TENSORS,
+                                    .wide = true,
+                                    .zero = zero,
+                                    .accumulate = 2,
+                                    .mixup = 0.4,
+                                    .dropout = 0.3,
+                                    .epochs = EPOCHS});
+    }
+}
+
+/* Statistics are those of parts: one update for each. */
+static void norms_see_parts(void **state)
+{
+    (void)state;
+    enum { N = 12, ROWS = 6 };
+    for (int parts = 1; parts <= 3; parts++) {
+        int64_t updates = -1;
+        pc_seed(1);
+        pc_module *net = pc_sequential(pc_linear(WIDTH, 4), pc_batch_norm1d(4), pc_linear(4, CLASSES));
+        assert_ok(pc_module_to(net, test_device(), PC_F32));
+        pc_optimizer *sgd = pc_sgd(net, .lr = 0.1);
+        pc_loader *loader = NULL;
+        PC_SCOPE {
+            loader = pc_loader_from_tensors(values(N, WIDTH, 0), labels(N), .batch = ROWS, .device = test_device());
+        }
+        assert_ok(pc_fit(net, sgd, loader, (pc_fit_options){.accumulate = parts}, NULL));
+        pc_parameter list[16];
+        const int count = pc_module_state_list(net, list, 16);
+        for (int i = 0; i < count; i++)
+            if (strstr(list[i].name, "num_batches_tracked"))
+                assert_ok(pc_read(list[i].tensor, &updates, sizeof updates));
+        assert_int_equal(updates, N / ROWS * parts);
+        pc_loader_free(loader);
+        pc_optimizer_free(sgd);
+        pc_module_free(net);
+    }
+}
+
+/* --- one recording --- */
+
+typedef struct recorder {
+    int steps, recorded;
+} recorder;
+
+static pc_status passed(void *context, pc__fit *fit, const pc_epoch_result *result)
+{
+    recorder *r = context;
+    if (!result) {
+        r->steps++;
+        r->recorded += fit->step && !pc_step_why(fit->step);
+    }
+    return PC_OK;
+}
+
+static pc_status recorded_in(const job *j, pc_group *group, int rank, pc_device device)
+{
+    const int fine = 0;
+    recorder r = {0};
+    pc_fit_options none = {0};
+    pc_module *net = network(j, rank);
+    pc_status status = pc_module_to(net, device, PC_F32);
+    pc_zero *zero = status == PC_OK && j->zero ? pc_zero(net, group, .stage = j->zero) : NULL;
+    pc_optimizer *adam = pc_adam(zero ? pc_zero_part(zero) : net);
+    pc_loader *loader = samples(j, device, true, &fine, 5); /* 25 by 5: all are whole */
+    pc__fit fit = {.net = net,
+                   .optimizer = adam,
+                   .train = loader,
+                   .judge = pc__judge_of(loader, &none),
+                   .epochs = 2,
+                   .passed = passed,
+                   .context = &r,
+                   .accumulate = j->accumulate,
+                   .group = pc_group_size(group) > 1 ? group : NULL};
+    status = adam && loader ? pc__fit_share_out(&fit, "a test", zero) : pc_error_last()->status;
+    if (status == PC_OK)
+        status = pc__fit_run(&fit);
+    if (status == PC_OK && (r.steps != 10 || r.recorded != (device.type == PC_CPU ? 0 : 10)))
+        status = pc_fail(PC_ERR_STATE, "%d steps of %d are recorded", r.recorded, r.steps);
+    pc__free(fit.parameters);
+    pc_optimizer_free(adam);
+    pc_zero_free(zero);
+    pc_module_free(net);
+    pc_loader_free(loader);
+    return status;
+}
+
+static void record(rank_work *r)
+{
+    RANK_OK(recorded_in(r->context, r->group, r->rank, r->device));
+}
+
+static void one_recording(void **state)
+{
+    (void)state;
+    const int most = ranks_most() < 3 ? ranks_most() : 3;
+    for (int zero = 0; zero <= STAGES; zero++) {
+        job j = {.kind = TENSORS, .wide = true, .zero = zero, .accumulate = 1 + zero % 2};
+        ranks_work(1, record, &j);
+        ranks_work(most, record, &j);
+    }
+}
+
+/* --- errors --- */
+
+static void no_number(void **state)
+{
+    (void)state;
+    if (ranks_most() < 3)
+        skip();
+    for (int zero = 1; zero <= STAGES; zero++)
+        fails_with((job){.kind = TENSORS, .bad_sample = 11, .wide = true, .zero = zero, .accumulate = 2}, 3,
+                   PC_ERR_RANGE, "x is NaN, in ");
+    job alone = {.kind = TENSORS, .bad_sample = 11, .accumulate = 2, .epochs = 2};
+    watcher w;
+    assert_fails(train(&alone, NULL, 0, test_device(), &w, &alone.want, alone.weights, &alone.numbers), PC_ERR_RANGE,
+                 "x is NaN, in sample 11");
+}
+
+static void other_settings(void **state)
+{
+    (void)state;
+    if (ranks_most() < 3)
+        skip();
+    fails_with((job){.kind = TENSORS, .accumulate = 2, .other_parts_in = 2}, 3, PC_ERR_STATE,
+               "rank 0 from batches in 2 parts with stage 0 of ZeRO (0: none), and rank 2 in 3 with 0");
+    fails_with((job){.kind = TENSORS, .wide = true, .zero = 2, .mixed = PC_MIXED_F16}, 2, PC_ERR_ARGUMENT,
+               "take bfloat16");
+}
+
+static pc_status misused(pc_group *group, pc_device device, bool whole, bool without_group)
+{
+    const int fine = 0;
+    job j = {.kind = TENSORS};
+    pc_module *net = network(&j, 0);
+    pc_status status = pc_module_to(net, device, PC_F32);
+    pc_zero *zero = status == PC_OK ? pc_zero(net, group) : NULL;
+    status = zero ? pc_device_synchronize(device) : pc_error_last()->status;
+    pc_optimizer *sgd = status == PC_OK ? pc_sgd(whole ? net : pc_zero_part(zero), .lr = 0.1) : NULL;
+    pc_loader *loader = samples(&j, device, true, &fine, BATCH);
+    status = sgd && loader
+                 ? pc_fit(net, sgd, loader, (pc_fit_options){.zero = zero, .group = without_group ? NULL : group}, NULL)
+                 : pc_error_last()->status;
+    pc_optimizer_free(sgd);
+    pc_zero_free(zero);
+    pc_module_free(net);
+    pc_loader_free(loader);
+    return status;
+}
+
+static void misuse(rank_work *r)
+{
+    const bool *whole = r->context;
+    const pc_status status = misused(r->group, r->device, *whole, !*whole);
+    RANK_TRUE(status == PC_ERR_ARGUMENT);
+    RANK_TRUE(strstr(pc_error_last()->message, *whole ? "pc_zero_part(zero)" : ".group"));
+    pc_error_clear();
+}
+
+static void wrong(void **state)
+{
+    (void)state;
+    if (ranks_most() < 2)
+        skip();
+    ranks_work(2, misuse, &(bool){true});
+    ranks_work(2, misuse, &(bool){false});
+    job j = {.kind = TENSORS, .accumulate = -1};
+    watcher w;
+    assert_fails(train(&j, NULL, 0, test_device(), &w, &j.want, j.weights, &j.numbers), PC_ERR_ARGUMENT,
+                 "accumulate -1");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(in_parts_alone), cmocka_unit_test(in_parts_in_ranks),  cmocka_unit_test(shared_out),
+        cmocka_unit_test(chosen),         cmocka_unit_test(with_another_stage), cmocka_unit_test(stopped),
+        cmocka_unit_test(alike),          cmocka_unit_test(norms_see_parts),    cmocka_unit_test(one_recording),
+        cmocka_unit_test(no_number),      cmocka_unit_test(other_settings),     cmocka_unit_test(wrong),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
