@@ -306,6 +306,14 @@ static const cli_option options[] = {
     {"resume", 'r', CLI_FLAG, AT(resume), NULL, NULL, .help = "Go on from the checkpoint in FOLDER"},
     {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE", .help = CLI_DEVICE_HELP, .choices = cli_program_devices},
     CLI_DEVICES_OPTION(offsetof(settings, devices)),
+    {"zero", 0, CLI_INT, AT(zero), "0", "STAGE",
+     .help = "Share out over the devices: 1 the optimizer's state, 2 gradients too, 3 weights too; 0 nothing", .min = 0,
+     .max = 3},
+    {"accumulate", 0, CLI_INT, AT(accumulate), "1", "PARTS",
+     .help = "Take a batch in parts, one after another: less memory, and the same is learnt, but that norms of batches "
+             "go by "
+             "the pictures of a part",
+     .min = 1, .max = 65536},
     {"threads", 'j', CLI_INT, AT(threads), "0", "N", .help = "CPU threads; 0 takes all cores", .min = 0, .max = 1024},
     {0},
 };
@@ -325,6 +333,8 @@ static const cli_example examples[] = {
      "--freeze backbone",
      "Teach a network that knows a thousand things these ones"},
     {"paracord train pets --arch resnet50 --size 224 --batch 512 --devices all", "On all GPUs of the machine"},
+    {"paracord train pets --arch vit_b_16 --size 224 --batch 512 --devices all --zero 2 --accumulate 4",
+     "With less memory on each of them"},
     {"paracord train pets --resume", "Go on after Ctrl-C or a power cut"},
     {0},
 };

@@ -5,6 +5,7 @@
 #include "train/metrics.h"
 
 #include <math.h>
+#include <paracord/keras.h>
 
 static test_path root;
 
@@ -111,16 +112,113 @@ static void going_on(void **state)
     assert_same_history("parts", "alone");
 }
 
+/* --- --zero and --accumulate --- */
+
+static void assert_same_network(const char *a, const char *b)
+{
+    enum { MOST = 16 };
+    pc_parameter x[MOST], y[MOST];
+    pc_module *nets[2] = {pc_keras_load(joined(joined(root.s, a).s, "model.h5").s, NULL),
+                          pc_keras_load(joined(joined(root.s, b).s, "model.h5").s, NULL)};
+    assert_non_null(nets[0]);
+    assert_non_null(nets[1]);
+    const int count = pc_module_state_list(nets[0], x, MOST);
+    assert_true(count > 0 && count <= MOST && count == pc_module_state_list(nets[1], y, MOST));
+    for (int i = 0; i < count; i++) {
+        const int64_t n = pc_tensor_count(x[i].tensor);
+        assert_int_equal(n, pc_tensor_count(y[i].tensor));
+        const float *p = pc_data(x[i].tensor), *q = pc_data(y[i].tensor);
+        for (int64_t k = 0; k < n; k++)
+            assert_near((double)p[k], (double)q[k]);
+    }
+    pc_module_free(nets[0]);
+    pc_module_free(nets[1]);
+}
+
+static void shared_out(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *devices, *zero, *accumulate, *words;
+    } jobs[] = {{"parts alone", "cpu", "3", "3", "on cpu, each batch in 3 parts"}, /* alone nothing is shared out */
+                {"parts", "sim:0,sim:1", "0", "2", "1 other rank, each batch in 2 parts"},
+                {"one", "sim:0,sim:1", "1", "1", "1 other rank, stage 1 of ZeRO"},
+                {"two", "cpu,cpu,cpu", "2", "1", "2 other ranks, stage 2 of ZeRO"},
+                {"three", "sim:0,sim:1,sim:2", "3", "2", "stage 3 of ZeRO, each batch in 2 parts"}};
+    job_end e;
+    alone();
+    for (int i = 0; i < 5; i++) {
+        run(&e, TRAIN(jobs[i].name, "3", "--devices", jobs[i].devices, "--zero", jobs[i].zero, "--accumulate",
+                      jobs[i].accumulate));
+        assert_went_well(&e);
+        if (!strstr(e.out, jobs[i].words))
+            fail_msg("%s", e.out);
+        assert_same_history(jobs[i].name, "alone");
+        assert_same_network(jobs[i].name, "alone");
+    }
+}
+
+/* From one stage and number of ranks to another, and to none. */
+static void sharing_goes_on(void **state)
+{
+    (void)state;
+    static const char *const turns[][6] = {{"sim:0,sim:1", "3", "cpu,cpu,cpu", "1", "cpu", "0"},
+                                           {"cpu", "0", "sim:0,sim:1", "2", "sim:0,sim:1,sim:2", "3"}};
+    job_end e;
+    alone();
+    for (int i = 0; i < 2; i++) {
+        const char *out = i ? "shared later" : "shared first";
+        run(&e, TRAIN(out, "1", "--devices", turns[i][0], "--zero", turns[i][1]));
+        assert_went_well(&e);
+        run(&e, TRAIN(out, "2", "--resume", "--devices", turns[i][2], "--zero", turns[i][3], "--accumulate", "2"));
+        assert_went_well(&e);
+        assert_int_equal(times(e.out, "going on after epoch 1"), 1);
+        run(&e, TRAIN(out, "3", "--resume", "--devices", turns[i][4], "--zero", turns[i][5]));
+        assert_went_well(&e);
+        assert_same_history(out, "alone");
+        assert_same_network(out, "alone");
+    }
+}
+
+/* With no copy of the best network beside it. */
+static void last_is_whole(void **state)
+{
+    (void)state;
+    job_end e;
+    run(&e, TRAIN("last alone", "2", "--keep", "last", "--device", "cpu"));
+    assert_went_well(&e);
+    run(&e, TRAIN("last", "2", "--keep", "last", "--devices", "sim:0,sim:1", "--zero", "3"));
+    assert_went_well(&e);
+    assert_same_network("last", "last alone");
+}
+
+static void numbers_are_checked(void **state)
+{
+    (void)state;
+    job_end e;
+    run(&e, TRAIN("no", "1", "--zero", "4"));
+    assert_refused(&e, 2, "--zero");
+    run(&e, TRAIN("no", "1", "--accumulate", "0"));
+    assert_refused(&e, 2, "--accumulate");
+    run(&e, TRAIN("no", "1", "--devices", "cpu,cpu", "--zero", "2", "--precision", "f16"));
+    assert_refused(&e, 1, "take bfloat16 or float32");
+    run(&e, TRAIN("no", "1", "--arch", "resnet18", "--accumulate", "8"));
+    assert_refused(&e, 1, "choose a smaller --accumulate");
+    assert_false(exists(root.s, "no"));
+}
+
 /* Ctrl-C while epochs pass; then on to the end. */
 static void interrupted(void **state)
 {
     (void)state;
-    static const char *const lists[] = {"cpu,cpu,cpu", "sim:0,sim:1"}, *const names[] = {"stopped", "stopped too"};
-    for (int i = 0; i < 2; i++) {
+    static const char *const lists[] = {"cpu,cpu,cpu", "sim:0,sim:1", "sim:0,sim:1,sim:2"},
+                             *const names[] = {"stopped", "stopped too", "stopped shared out"},
+                             *const stages[] = {"0", "0", "3"};
+    for (int i = 0; i < 3; i++) {
         job_end e;
         const int out = nameless_file(), err = nameless_file();
-        const pid_t child =
-            start(ARGUMENTS(TRAIN(names[i], "100000", "--devices", lists[i])), (job_limits){0}, dup(out), dup(err));
+        const pid_t child = start(ARGUMENTS(TRAIN(names[i], "100000", "--devices", lists[i], "--zero", stages[i])),
+                                  (job_limits){0}, dup(out), dup(err));
         for (double end = seconds_now() + 60; seconds_now() < end; sleep_for(0.02)) {
             struct stat info;
             if (stat(joined(joined(root.s, names[i]).s, "metrics.jsonl").s, &info) == 0 && info.st_size > 400)
@@ -166,10 +264,9 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(devices),
-        cmocka_unit_test(going_on),
-        cmocka_unit_test(interrupted),
-        cmocka_unit_test(refused),
+        cmocka_unit_test(devices),         cmocka_unit_test(going_on),      cmocka_unit_test(shared_out),
+        cmocka_unit_test(sharing_goes_on), cmocka_unit_test(last_is_whole), cmocka_unit_test(numbers_are_checked),
+        cmocka_unit_test(interrupted),     cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, prepare, tidy);
 }
