@@ -3,6 +3,7 @@
 #include "faults.h"
 #include "folder.h"
 
+#include <paracord.h>
 #include <paracord/keras.h>
 #include <paracord-tools/report.h>
 
@@ -109,6 +110,53 @@ static void going_on(void **state)
     fail_some("resume", train_on, "article", false, 3);
 }
 
+/* In parts, with parameters shared out, as far as one rank can: what each step, a checkpoint and going on need. */
+static bool fit_shared_out(pc_group *group, int stage, bool resume)
+{
+    static const float x[8 * 3] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 3, 5, 7, 9, 2, 4, 6, 8, 1, 4, 7, 2, 5, 8};
+    static const int64_t y[8] = {0, 1, 0, 1, 1, 0, 0, 1};
+    const test_path path = joined(root.s, "shared");
+    pc_seed(4);
+    pc_loader *loader = NULL;
+    PC_SCOPE {
+        loader = pc_loader_from_tensors(pc_from_data(x, PC_SHAPE(8, 3), PC_F32, PC_DEVICE_CPU),
+                                        pc_from_data(y, PC_SHAPE(8), PC_I64, PC_DEVICE_CPU), .batch = 4);
+    }
+    pc_module *net = pc_sequential(pc_linear(3, 4), pc_batch_norm1d(4), pc_linear(4, 2));
+    pc_zero *zero = net ? pc_zero(net, group, .stage = stage) : NULL;
+    pc_optimizer *adam = zero ? pc_adam(pc_zero_part(zero)) : NULL;
+    const pc_fit_options options = {.epochs = 1 + resume,
+                                    .test = loader,
+                                    .keep_best = true,
+                                    .checkpoint = path.s,
+                                    .resume = resume,
+                                    .zero = zero,
+                                    .accumulate = 2,
+                                    .group = group};
+    const bool fine = loader && adam && pc_fit(net, adam, loader, options, NULL) == PC_OK;
+    pc_optimizer_free(adam);
+    pc_zero_free(zero);
+    pc_module_free(net);
+    pc_loader_free(loader);
+    return fine;
+}
+
+static bool share_out(void *stage)
+{
+    pc_group *group = NULL;
+    const bool fine = pc_group_threads(1, &group) == PC_OK && fit_shared_out(group, *(int *)stage, false) &&
+                      fit_shared_out(group, *(int *)stage, true);
+    pc_group_free(group);
+    return fine;
+}
+
+static void sharing_out(void **state)
+{
+    (void)state;
+    for (int stage = 2; stage <= 3; stage++)
+        fail_some("ZeRO", share_out, &stage, stage == 3, 2);
+}
+
 static bool use(void *unused)
 {
     (void)unused;
@@ -169,6 +217,7 @@ static void keras_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(training), cmocka_unit_test(going_on),
-                                       cmocka_unit_test(using_a_network), cmocka_unit_test(keras_files)};
+                                       cmocka_unit_test(sharing_out), cmocka_unit_test(using_a_network),
+                                       cmocka_unit_test(keras_files)};
     return cmocka_run_group_tests_name("train.out_of_memory", tests, prepare, tidy);
 }
