@@ -85,6 +85,7 @@ typedef struct pc__fit {
         guard; /* where losses are seen later (pc__fit_sees): steps are left out from the first loss on that is not finite */
     const int64_t *sample;  /* numbers of the samples of the batch that is under way */
     pc_generator generator; /* before this step, or where they come later before this run of the epoch */
+    uint64_t draws;         /* of a step of this run of the epoch: that of a short batch, in fewer parts, has fewer */
     int64_t began, updates; /* the batch that this run of the epoch began with, and the optimiser's updates then */
     pc__score drawn;        /* the results of this epoch that are in the curve */
     pc_step *step;          /* NULL: not yet, or not on this device */

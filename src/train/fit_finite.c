@@ -15,6 +15,7 @@ pc_status pc__fit_guard(pc__fit *fit)
 {
     fit->generator = pc_generator_get();
     fit->began = fit->at.batch;
+    fit->draws = 0;
     if (pc__fit_sees(fit) || fit->scaler)
         return PC_OK; /* a scaler leaves such steps out by itself */
     if (!fit->guard)
@@ -119,9 +120,8 @@ static bool is_op(pc__fit *fit, const pc_batch *batch, int parts, char *what, si
 /* Batch number `step` as the loader makes it, where that works. */
 static bool again(pc__fit *fit, int64_t step, pc_batch *batch)
 {
-    const pc_generator g = fit->generator, now = pc_generator_get();
-    const uint64_t steps = (uint64_t)(fit->at.batch - fit->began), draws = steps ? (now.step - g.step) / steps : 0;
-    pc_generator_set((pc_generator){g.seed, g.step + draws * (uint64_t)(step - fit->began)});
+    const pc_generator g = fit->generator;
+    pc_generator_set((pc_generator){g.seed, g.step + fit->draws * (uint64_t)(step - fit->began)});
     return pc_loader_seek(fit->train, fit->at.epoch, step) == PC_OK && pc_loader_next(fit->train, batch);
 }
 

@@ -122,8 +122,10 @@ static pc_status learn_short(pc__fit *fit, const pc_batch *batch)
 
 pc_status pc__fit_step(pc__fit *fit, const pc_batch *batch)
 {
+    const uint64_t before = pc_generator_get().step;
     fit->sample = batch->sample;
     PC__TRY(suits_recording(fit, batch) ? learn_whole(fit, batch) : learn_short(fit, batch));
+    fit->draws = PC__MAX(fit->draws, pc_generator_get().step - before);
     return pc__tally_passed(&fit->tally, batch->whole);
 }
 
