@@ -29,8 +29,11 @@ pc_status pc__need_of(const pc__run *run, int outputs, pc__need *need)
                                                              : strcmp(s->optimizer, "lion") == 0 || s->momentum > 0;
     const int host = run->device.type == PC_CPU ? 1 + slots + (strcmp(s->keep, "last") != 0) : 0;
     const double at_once = (double)pc__run_at_once(run) / pc__run_part(run);
+    const double input = INPUTS * FLOAT * (double)pc__frame_bytes(frame), kept = FLOAT * size.activations;
     *need = (pc__need){.network = size.parameters * FLOAT * (shares_of(run, slots) + host),
-                       .picture = FLOAT * (INPUTS * (double)pc__frame_bytes(frame) + size.activations * at_once),
+                       .picture = input + kept * at_once,
+                       .input = input,
+                       .kept = kept,
                        .parameters = size.parameters};
     return PC_OK;
 }
@@ -67,7 +70,11 @@ static words words_of(const pc__run *run, const pc__need *need, double left)
                      "pixels with gradients, %s and checkpoint, %.2g GB for batches of %d pictures; ",
                      (need->network + batch) * 1e-9, need->network * 1e-9, need->parameters * 1e-6, s->arch, s->height,
                      s->width, s->optimizer, batch * 1e-9, part);
-    if (fits && fits < part)
+    const double at_once = floor((room - need->input * part) / need->kept); /* pictures that there is room for */
+    if (fits && fits < part && at_once >= 1)
+        snprintf(w.s + n, sizeof w.s - (size_t)n, "--batch %d helps, or --accumulate %d, or a smaller --size",
+                 fits * (s->batch / part), (int)ceil(part / at_once));
+    else if (fits && fits < part)
         snprintf(w.s + n, sizeof w.s - (size_t)n, "--batch %d helps, or a smaller --size", fits * (s->batch / part));
     else
         snprintf(w.s + n, sizeof w.s - (size_t)n, "a smaller --size helps%s%s", large ? ", or --arch article" : "",

@@ -10,6 +10,7 @@
  * picture of a rank's batch (input; what layers keep for the way back, of the share of them that is learnt from at once). */
 typedef struct pc__need {
     double network, picture, parameters;
+    double input, kept; /* of a picture: its input; what layers keep, of each that is learnt from at once */
 } pc__need;
 pc_status pc__need_of(const pc__run *run, int outputs, pc__need *need);
 

@@ -3,6 +3,7 @@
 
 #include "device.h"
 #include "train/arch.h"
+#include "train/need.h"
 #include "train/summary.h"
 
 #include <paracord/memory.h>
@@ -58,6 +59,43 @@ static void too_large_is_told_at_once(void **state)
     remove_root(&root);
 }
 
+/* Of a batch in parts layers keep those of a part; of ranks each has its share of what a stage shares out. */
+static void parts_take_less(void **state)
+{
+    (void)state;
+    pc_group *groups[4];
+    pc__need whole, parts, shared[4];
+    assert_ok(pc_group_threads(4, groups));
+    pc__run run = {.arch = "article",
+                   .device = {PC_SIM, 0},
+                   .s = {.optimizer = "adam", .keep = "best", .height = 64, .width = 64, .channels = 3, .batch = 32}};
+    assert_ok(pc__need_of(&run, 1, &whole));
+    run.fit.accumulate = 5; /* of 7 pictures at most */
+    assert_ok(pc__need_of(&run, 1, &parts));
+    assert_true(whole.picture == whole.input + whole.kept);
+    assert_close(parts.picture * 32, whole.input * 32 + whole.kept * 7, 1e-6);
+    assert_true(parts.network == whole.network && whole.network == whole.parameters * 4 * 4);
+    run.fit.group = groups[0];
+    for (run.s.zero = 0; run.s.zero < 4; run.s.zero++)
+        assert_ok(pc__need_of(&run, 1, &shared[run.s.zero]));
+    const double numbers[4] = {1 + 1 + 2, 1 + 1.25 + 0.5, 1 + 0.25 + 0.5, 1 + 0.25 + 0.5};
+    for (int i = 0; i < 4; i++)
+        assert_close(shared[i].network / (4 * whole.parameters), numbers[i], 1e-9);
+    assert_close(shared[0].picture * 8, whole.input * 8 + whole.kept * 2, 1e-6); /* 8 of a rank, in 5 parts */
+    for (int i = 0; i < 4; i++)
+        pc_group_free(groups[i]);
+}
+
+static void numbers_are_checked(void **state)
+{
+    (void)state;
+    pc_train_summary summary;
+    assert_fails(pc_train_folder((pc_train_options){.data = "nowhere", .zero = 4}, &summary), PC_ERR_ARGUMENT,
+                 "zero is 4; it must be 0 to 3");
+    assert_fails(pc_train_folder((pc_train_options){.data = "nowhere", .accumulate = -1}, &summary), PC_ERR_ARGUMENT,
+                 "accumulate is -1; it must be 1 to ");
+}
+
 /* What a limit leaves, and no more than the machine has. */
 static void memory_that_is_left(void **state)
 {
@@ -76,8 +114,8 @@ static void memory_that_is_left(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(networks_are_counted),
-        cmocka_unit_test(too_large_is_told_at_once),
+        cmocka_unit_test(networks_are_counted), cmocka_unit_test(too_large_is_told_at_once),
+        cmocka_unit_test(parts_take_less),      cmocka_unit_test(numbers_are_checked),
         cmocka_unit_test(memory_that_is_left),
     };
     return cmocka_run_group_tests_name("train.need", tests, NULL, NULL);
