@@ -180,6 +180,23 @@ static void sharing_goes_on(void **state)
     }
 }
 
+/* As processes, where an MPI is there to move their data; then on in threads. */
+static void launched(void **state)
+{
+    (void)state;
+    job_end e;
+    alone();
+    run(&e, "launch", "-n", "2", "--", binary(), TRAIN("launched", "2", "--device", "cpu", "--zero", "3"));
+    if (e.status && (strstr(e.err, "MPI") || strstr(e.err, "libuv")))
+        skip();
+    assert_int_equal(e.status, 0);
+    assert_int_equal(times(e.out, "stage 3 of ZeRO"), 1);
+    run(&e, TRAIN("launched", "3", "--resume", "--devices", "cpu,cpu,cpu", "--zero", "1"));
+    assert_went_well(&e);
+    assert_same_history("launched", "alone");
+    assert_same_network("launched", "alone");
+}
+
 /* With no copy of the best network beside it. */
 static void last_is_whole(void **state)
 {
@@ -264,9 +281,15 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(devices),         cmocka_unit_test(going_on),      cmocka_unit_test(shared_out),
-        cmocka_unit_test(sharing_goes_on), cmocka_unit_test(last_is_whole), cmocka_unit_test(numbers_are_checked),
-        cmocka_unit_test(interrupted),     cmocka_unit_test(refused),
+        cmocka_unit_test(devices),
+        cmocka_unit_test(going_on),
+        cmocka_unit_test(shared_out),
+        cmocka_unit_test(sharing_goes_on),
+        cmocka_unit_test(launched),
+        cmocka_unit_test(last_is_whole),
+        cmocka_unit_test(numbers_are_checked),
+        cmocka_unit_test(interrupted),
+        cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, prepare, tidy);
 }
