@@ -41,6 +41,9 @@ typedef struct pc_memory_stats {
     int64_t total;        /* of the device, 0 where it has no limit of its own (cpu) */
     int64_t free;         /* of that, not allocated */
     int64_t largest_free; /* the largest free piece */
+    /* Of pinned host memory (pc_empty_pinned, pc_zero with .offload), which devices of a kind have in common: handed out,
+     * and kept for reuse. */
+    int64_t pinned, pinned_cached;
 } pc_memory_stats;
 
 PC_API PC_MUST_USE pc_status pc_memory_query(pc_device device, pc_memory_stats *stats);

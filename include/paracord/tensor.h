@@ -131,7 +131,8 @@ PC_API PC_MUST_USE void *pc_data(pc_tensor *t);
 /* --- pinned memory: host memory that a device copies by itself, while the host goes on --- */
 
 /* A CPU tensor in pinned memory for `device` and all of its kind (in ordinary memory when that is the CPU); not
- * initialised. And t copied into such memory; t itself (one more owner) when it is pinned already. */
+ * initialised. And t copied into such memory; t itself (one more owner) when it is pinned already. pc_is_pinned is true
+ * too of a device's tensor whose bytes lie there (pc_zero with .offload). */
 PC_API PC_MUST_USE pc_tensor *pc_empty_pinned(pc_shape shape, pc_dtype dtype, pc_device device);
 PC_API PC_MUST_USE pc_tensor *pc_pin(pc_tensor *t, pc_device device);
 PC_API bool pc_is_pinned(const pc_tensor *t);

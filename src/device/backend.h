@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define PC__BACKEND_API 18
+#define PC__BACKEND_API 19
 
 struct pc_call; /* an op with its tensors: tensor/call.h */
 typedef pc_status (*pc__kernel)(pc_stream *stream, const struct pc_call *call);
@@ -65,8 +65,8 @@ typedef struct pc__backend {
     void (*release)(int index, void *block, size_t bytes);
     pc_status (*memory)(int index, pc__memory_info *info); /* (optional) */
 
-    /* Host memory that the device can copy from and to without a detour; errors as above. (optional: plain host memory
-     * then) */
+    /* Host memory that the device can copy from and to without a detour, and that its kernels use by its address as they
+     * use the device's own; errors as above. (optional: plain host memory then) */
     pc_status (*allocate_host)(size_t bytes, void **block);
     void (*release_host)(void *block, size_t bytes);
 
@@ -85,7 +85,8 @@ typedef struct pc__backend {
      * stream_wait: later work of `stream` waits for everything of `other` (same backend) up to `ticket`. Tickets of a
      * recording wait too, so that what was queued before it is done when they are.
      * submit: run kernel(stream, call) later; `call` and its tensors are copied, the memory stays valid until then.
-     * copy: bytes between this backend's devices and the host, either way; host memory stays valid until then.
+     * copy: bytes between this backend's devices and the host, either way, or within one of them; the devices say where the
+     * bytes lie, whosever tensors they are (pc__storage_place). Host memory stays valid until then.
      * host_call: run function(context) in a thread of the backend's. NULL for a ticket without work, which never fails
      * for want of memory and is in no graph.
      * event_record: never of what is recorded. */

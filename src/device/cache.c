@@ -236,10 +236,12 @@ static pc__storage *take(pc__pool *pool, pc_stream *stream, size_t bytes, const 
         if (!storage && waits)
             storage = scrape(pool, class, rounded, stream, like, &busy);
     }
-    if (storage)
-        storage->maker = who; /* the report of another thread reads it under this lock */
-    else
-        pc__pool_report(pool, like->device, bytes, who);
+    if (storage) {
+        storage->device = like->device; /* pinned memory is for all devices of a kind */
+        storage->maker = who;           /* the report of another thread reads it under this lock */
+    } else {
+        pc__pool_report(pool, like, bytes, who);
+    }
     pthread_mutex_unlock(&pool->lock);
     if (busy && wait_for_users(storage, stream, who) != PC_OK) {
         pc__storage_drop(storage);
@@ -264,6 +266,12 @@ pc__storage *pc__cache_take_pinned(pc_device_type type, size_t bytes, const char
 {
     pc__storage like = {.device = PC_DEVICE_CPU, .pinned = true, .pinned_for = (int16_t)type};
     return take(&pinned_pools[type], NULL, bytes, who, &like, true);
+}
+
+pc__storage *pc__cache_take_hosted(pc_device device, size_t bytes, const char *who)
+{
+    pc__storage like = {.device = device, .pinned = true, .pinned_for = device.type};
+    return take(&pinned_pools[device.type], NULL, bytes, who, &like, true);
 }
 
 void pc__cache_rename(pc__storage *block, pc__storage *storage)
@@ -305,6 +313,11 @@ pc_status pc_memory_query(pc_device device, pc_memory_stats *stats)
     pthread_mutex_lock(&pool->lock);
     *stats = pool->stats;
     pthread_mutex_unlock(&pool->lock);
+    pc__pool *pinned = &pinned_pools[device.type];
+    pthread_mutex_lock(&pinned->lock);
+    stats->pinned = pinned->stats.in_use;
+    stats->pinned_cached = pinned->stats.cached;
+    pthread_mutex_unlock(&pinned->lock);
     const pc__backend *backend = pc__backend_of(device.type);
     pc__memory_info info = {0};
     if (backend->memory && backend->memory(device.index, &info) == PC_OK) {

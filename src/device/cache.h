@@ -18,6 +18,9 @@ pc__storage *pc__cache_take_at_once(pc_stream *stream, size_t bytes, const char 
 /* Pinned host memory that nothing uses. */
 pc__storage *pc__cache_take_pinned(pc_device_type type, size_t bytes, const char *who) PC_MUST_USE;
 
+/* The same for a device, as its memory. */
+pc__storage *pc__cache_take_hosted(pc_device device, size_t bytes, const char *who) PC_MUST_USE;
+
 /* `storage` takes the place of the block, which is gone then. */
 void pc__cache_rename(pc__storage *block, pc__storage *storage);
 

@@ -62,7 +62,22 @@ static void say_holders(const pc__pool *pool, char *text, size_t room)
         snprintf(text + used, room - used, ")");
 }
 
-void pc__pool_report(pc__pool *pool, pc_device device, size_t bytes, const char *who)
+/* Of host memory in a device's place: its limits are the process's. */
+static void report_hosted(pc__pool *pool, pc_device device, size_t bytes, const char *who)
+{
+    char name[PC_DEVICE_NAME_MAX], asked[32], left[32], held[32], cached[32], there[80] = "", most[192];
+    const int64_t can_get = pc_memory_left();
+    if (can_get < INT64_MAX)
+        snprintf(there, sizeof there, "the process can still get %s; ", size_text(can_get, left));
+    say_holders(pool, most, sizeof most);
+    (void)pc__fail(PC_ERR_MEMORY,
+                   "out of pinned host memory for %s: %s asked for %s; %stensors hold %s of it%s, %s are cached; free "
+                   "host memory, raise the limits of the process or its container, or keep that on the device",
+                   pc_device_name(device, name), who, size_text((int64_t)PC__MIN(bytes, (size_t)INT64_MAX), asked),
+                   there, size_text(pool->stats.in_use, held), most, size_text(pool->stats.cached, cached));
+}
+
+static void report(pc__pool *pool, pc_device device, size_t bytes, const char *who)
 {
     char name[PC_DEVICE_NAME_MAX], asked[32], held[32], cached[32], there[160] = "", most[192];
     const pc__backend *backend = pc__backend_of(device.type);
@@ -78,4 +93,9 @@ void pc__pool_report(pc__pool *pool, pc_device device, size_t bytes, const char 
         "out of memory on %s: %s asked for %s; %stensors hold %s%s, %s are cached; a smaller batch needs less",
         pc_device_name(device, name), who, size_text((int64_t)PC__MIN(bytes, (size_t)INT64_MAX), asked), there,
         size_text(pool->stats.in_use, held), most, size_text(pool->stats.cached, cached));
+}
+
+void pc__pool_report(pc__pool *pool, const pc__storage *like, size_t bytes, const char *who)
+{
+    (pc__is_hosted(like) ? report_hosted : report)(pool, like->device, bytes, who);
 }

@@ -18,7 +18,7 @@ pc__pool *pc__pool_of(pc_device device);
 /* Call visit for each pool. */
 void pc__pools_visit(void (*visit)(pc__pool *pool));
 
-/* PC_ERR_MEMORY: `who` asked the device for `bytes` in vain; says what is free, cached, and who holds the most. */
-void pc__pool_report(pc__pool *pool, pc_device device, size_t bytes, const char *who);
+/* PC_ERR_MEMORY: `who` asked for `bytes` like that in vain; says what is free, cached, and who holds the most. */
+void pc__pool_report(pc__pool *pool, const pc__storage *like, size_t bytes, const char *who);
 
 #endif

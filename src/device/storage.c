@@ -87,6 +87,14 @@ pc__storage *pc__storage_pinned(pc_device_type type, size_t bytes, const char *m
     return start(pc__cache_take_pinned(type, bytes, maker), bytes);
 }
 
+pc__storage *pc__storage_hosted(pc_device device, size_t bytes, const char *maker)
+{
+    if (device.type != PC_CPU)
+        return start(pc__cache_take_hosted(device, bytes, maker), bytes);
+    pc_stream *stream = pc_stream_current(device);
+    return stream ? pc__storage_block(stream, bytes, maker) : NULL;
+}
+
 pc__storage *pc__storage_wrap(pc_device device, void *data, size_t bytes, void (*release)(void *), void *context)
 {
     pc__storage *storage = pc__calloc(1, sizeof *storage);

@@ -45,11 +45,12 @@ typedef struct pc__storage {
     atomic_uint failure;              /* of the work that was to make its contents (failure.h); 0: none that is known */
     const char *maker;                /* what it was made for: an op's or call's name */
     struct pc__storage *next, **link; /* in the cache, or among those in use */
-    bool pinned;                      /* host memory that devices of `pinned_for` copy directly */
-    int16_t pinned_for;               /* on the CPU */
-    atomic_bool exposed;              /* the program holds a pointer to it, and may use it any time */
-    atomic_int mapped;                /* pc_map without pc_unmap */
-    bool foreign;                     /* memory that belongs to the program */
+    bool pinned; /* host memory that devices of `pinned_for` copy directly: the CPU's, or, where `device` is one of
+                  * those, memory of that device as far as calls are concerned */
+    int16_t pinned_for;
+    atomic_bool exposed;                    /* the program holds a pointer to it, and may use it any time */
+    atomic_int mapped;                      /* pc_map without pc_unmap */
+    bool foreign;                           /* memory that belongs to the program */
     void (*foreign_release)(void *context); /* may be NULL */
     void *foreign_context;
 } pc__storage;
@@ -81,6 +82,21 @@ pc__storage *pc__storage_elsewhere(pc_device device, size_t bytes, const char *m
 
 /* Host memory that devices of a type copy directly; nothing queued uses it. */
 pc__storage *pc__storage_pinned(pc_device_type type, size_t bytes, const char *maker) PC_MUST_USE;
+
+/* The same as memory of the device: its kernels go there over the bus, and the host does not. What is too large for the
+ * device's own memory and is used once a step or so. On the CPU it is the CPU's memory as ever. */
+pc__storage *pc__storage_hosted(pc_device device, size_t bytes, const char *maker) PC_MUST_USE;
+
+static inline bool pc__is_hosted(const pc__storage *storage)
+{
+    return storage->pinned && storage->device.type != PC_CPU;
+}
+
+/* Where its bytes lie. */
+static inline pc_device pc__storage_place(const pc__storage *storage)
+{
+    return storage->pinned ? PC_DEVICE_CPU : storage->device;
+}
 
 /* Wrap memory of the program; release(context) is called (when not NULL) once nothing uses it. */
 pc__storage *pc__storage_wrap(pc_device device, void *data, size_t bytes, void (*release)(void *),

@@ -83,8 +83,8 @@ static pc_status direct(copying *c, uint64_t *ticket)
     if (status == PC_OK && c->stream->recording)
         status = pc__plan_copy(c->stream, c->to, c->from, c->n, &c->work);
     else if (status == PC_OK)
-        status = c->stream->backend->copy(c->stream, address(c->to), c->to.storage->device, address(c->from),
-                                          c->from.storage->device, c->n, &c->work);
+        status = c->stream->backend->copy(c->stream, address(c->to), pc__storage_place(c->to.storage), address(c->from),
+                                          pc__storage_place(c->from.storage), c->n, &c->work);
     pc__queue_close(c->stream, &c->work, status);
     *ticket = c->work.ticket;
     return status;

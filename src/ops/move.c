@@ -72,7 +72,7 @@ pc_tensor *pc_to(pc_tensor *t, pc_device device, pc_dtype dtype, bool non_blocki
 pc_tensor *pc_pin(pc_tensor *t, pc_device device)
 {
     PC__NEED_OR(NULL, t);
-    if (t->storage->pinned || (t->storage->device.type == PC_CPU && device.type == PC_CPU))
+    if (t->storage->device.type == PC_CPU && (t->storage->pinned || device.type == PC_CPU))
         return pc__share(t);
     pc_tensor *pinned = pc_empty_pinned(pc_tensor_shape(t), t->dtype, device);
     return pinned && pc_copy(pinned, t) == PC_OK ? pinned : pc__tensor_discard(pinned);

@@ -63,9 +63,9 @@ static pc_status give_to_backend(pc_graph *graph, const pc__plan_node *node)
     case PC__NODE_CALL:
         return submit(backend, node);
     case PC__NODE_COPY:
-        return backend->copy(stream, (char *)node->to.storage->data + node->to.offset, node->to.storage->device,
-                             (char *)node->from.storage->data + node->from.offset, node->from.storage->device,
-                             node->bytes, &node->work);
+        return backend->copy(stream, (char *)node->to.storage->data + node->to.offset,
+                             pc__storage_place(node->to.storage), (char *)node->from.storage->data + node->from.offset,
+                             pc__storage_place(node->from.storage), node->bytes, &node->work);
     case PC__NODE_FUNCTION:
         return backend->host_call(stream, node->function, node->context, &node->work);
     default:

@@ -47,7 +47,7 @@ pc_call *pc__call_freeze(const pc_call *call, ptrdiff_t shift)
         const pc_tensor *t = pc__call_tensor(call, i);
         struct pair *pair = (struct pair *)(void *)tensors + i;
         pair->storage = (pc__storage){.device = t->storage->device,
-                                      .data = (char *)t->storage->data + shift,
+                                      .data = (char *)t->storage->data + (pc__is_hosted(t->storage) ? 0 : shift),
                                       .bytes = t->storage->bytes,
                                       .capacity = t->storage->capacity};
         copy_tensor(&pair->tensor, t, &pair->storage);

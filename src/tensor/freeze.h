@@ -5,7 +5,7 @@
 #include "tensor/call.h"
 
 /* A copy of the call with its tensors' shapes, in one block for pc__free. Memory is not copied and not kept: storages
- * appear with their data `shift` bytes further on (where an engine sees it). NULL: PC_ERR_MEMORY. */
+ * appear with their data `shift` bytes further on (where an engine sees a device's own memory). NULL: PC_ERR_MEMORY. */
 pc_call *pc__call_freeze(const pc_call *call, ptrdiff_t shift) PC_MUST_USE;
 
 /* The same with the storages themselves, whose memory may be given out later. */

@@ -29,6 +29,20 @@ pc_tensor *pc_empty_pinned(pc_shape shape, pc_dtype dtype, pc_device device)
     return pc__tensor_around(pc__storage_pinned(device.type, bytes, "pc_empty_pinned"), &meta);
 }
 
+pc_tensor *pc__tensor_hosted(const pc__meta *meta, pc_device device, const char *maker)
+{
+    const size_t bytes = (size_t)pc__count(meta->ndim, meta->shape) * pc_dtype_size(meta->dtype);
+    pc__storage *storage = pc__storage_hosted(device, bytes, maker);
+    if (!storage)
+        return NULL;
+    pc_tensor holder = {.storage = storage};
+    pc__meta view = *meta;
+    view.view_of = &holder;
+    pc_tensor *t = pc__tensor_unscoped(&view, device);
+    pc__storage_drop(storage);
+    return t;
+}
+
 bool pc_is_pinned(const pc_tensor *t)
 {
     return t && t->storage->pinned;

@@ -128,6 +128,9 @@ pc_tensor *pc__tensor_for(const pc__meta *meta, pc_device device, const char *ma
 /* The same, owned by the caller whatever scopes are open. */
 pc_tensor *pc__tensor_unscoped(const pc__meta *meta, pc_device device) PC_MUST_USE;
 
+/* pinned.c: the same in pinned host memory, which the device's kernels use over the bus (pc__storage_hosted). */
+pc_tensor *pc__tensor_hosted(const pc__meta *meta, pc_device device, const char *maker) PC_MUST_USE;
+
 static inline void *pc__data(const pc_tensor *t)
 {
     static const uint8_t sizes[PC_DTYPE_COUNT] = {1, 1, 4, 8, 2, 2, 4, 8};

@@ -242,13 +242,15 @@ pc_status pc__cuda_memory(int index, pc__memory_info *info)
     return PC_OK;
 }
 
-/* Portable: every GPU copies it directly. A device that is open anyway does it. */
+/* Portable: every GPU copies it directly. Mapped: kernels use it, by the same address. A device that is open anyway does
+ * it. */
 pc_status pc__cuda_allocate_host(size_t bytes, void **block)
 {
     *block = NULL;
     int index = atomic_load(&last_open);
     PC__TRY(pc__cuda_open(here >= 0 ? here : PC__MAX(index, 0)));
-    return given(cudaHostAlloc(block, bytes ? bytes : 1, cudaHostAllocPortable), "allocating pinned memory");
+    return given(cudaHostAlloc(block, bytes ? bytes : 1, cudaHostAllocPortable | cudaHostAllocMapped),
+                 "allocating pinned memory");
 }
 
 void pc__cuda_release_host(void *block, size_t bytes)
