@@ -78,6 +78,8 @@ typedef struct pc_zero_options {
      * multiprocessors from products, which then take another round: over NVLink 0 is fastest (docs/many-devices.md), over
      * slower links 1 or 2. */
     int ahead;
+    /* What the optimiser keeps, and in stage 3 this rank's part of the weights, lie in pinned host memory. */
+    bool offload;
 } pc_zero_options;
 
 /* pc_ddp where each rank keeps a part of what training needs (ZeRO, Rajbhandari and others 2020). For a number of float32
@@ -89,6 +91,16 @@ typedef struct pc_zero_options {
  *     | 1     | 4         | 4 + 4 / n | 8 / n             |
  *     | 2     | 4         | 4 / n     | 8 / n             |   and two buckets of gradients
  *     | 3     | 4 / n     | 4 / n     | 8 / n             |   and two buckets of weights, more where they are gathered ahead
+ *
+ * With .offload what the optimiser keeps, and in stage 3 this rank's part of the weights, take none of the device's memory: they
+ * lie in pinned host memory, which the kernels of the step use over the bus as they use the device's own (so, 0 in the last
+ * column, and of stage 3 in the first). Below stage 3 that part is a piece of the weights that the device has anyway, and stays.
+ * Tensors remain the device's for every call; steps are recorded as ever, the host has no part in them, and what is learnt has
+ * the same bits. One rank is enough (pc_group_threads(1, &group)): a network that its device has no room for. What crosses the
+ * bus makes steps slower: with Adam, for each number of this rank's part, 8 bytes there and 8 back; in stage 3 12 and 12, and
+ * 4 there each time that its bucket is gathered, so 32 in all for a forward and a backward pass. pc_memory_query counts it
+ * (pinned). On the CPU it changes nothing. DeepSpeed's ZeRO-Offload has the same in host memory (gradients too, whose part stays
+ * on the device here) and lets the host's cores do Adam.
  *
  * Weights lie in buckets too, of which each rank has a part. A backward pass reduces each bucket of gradients to the parts as
  * soon as it is full; several passes in front of a step add up. The step updates this rank's part, and brings all parts to
@@ -110,7 +122,8 @@ typedef struct pc_zero_options {
  * [n, 1, ...], of as many dimensions as the parameter that they are a piece of, so that groups by dimensions hold, those
  * that a rank has none of too; names are the parameter's. A loss scaler (amp.h) sees this rank's gradients alone, so it
  * refuses such an optimiser (PC_ERR_UNSUPPORTED): train in bfloat16. The errors are pc_ddp_new's; PC_ERR_ARGUMENT too where the network
- * has too few numbers for so many ranks. */
+ * has too few numbers for so many ranks; PC_ERR_MEMORY where the host has too little memory to pin, of the optimiser's
+ * constructor too. */
 PC_API PC_MUST_USE pc_zero *pc_zero_new(pc_module *module, pc_group *group, pc_zero_options options);
 #define pc_zero(...) PC_ZERO_(__VA_ARGS__, )
 #define PC_ZERO_(module, group, ...) pc_zero_new((module), (group), PC_OPTIONS(pc_zero_options, __VA_ARGS__))

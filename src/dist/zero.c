@@ -75,6 +75,7 @@ static pc_status prepare(pc_zero *z, pc_module *module, pc_group *group, pc_zero
         return pc__fail(PC_ERR_ARGUMENT, "pc_zero_new: %d buckets ahead; it is 0 to 64", options.ahead);
     z->stage = options.stage ? options.stage : 1;
     z->ahead = options.ahead;
+    z->offload = options.offload;
     PC__TRY(pc__reducer_open(&z->reducer, module, group, how, options.bucket_mb));
     PC__TRY(pc__reducer_share(&z->reducer, true));
     PC__TRY(pc__zero_lay(z));

@@ -27,6 +27,7 @@ typedef struct pc__twin {
 struct pc_zero {
     pc__reducer reducer; /* first */
     int stage, ahead;    /* of buckets of weights: so many are gathered ahead */
+    bool offload;        /* this rank's own lies in pinned host memory, where the device need not have it anyway */
     pc_module *part;
     pc__weights *weights; /* by bucket */
     pc_tensor **own;      /* by bucket: the reduced gradients of this rank's part */

@@ -89,6 +89,7 @@ pc_status pc__zero_cut(pc_zero *z)
     if (!z->own || !z->part)
         return PC_ERR_MEMORY;
     z->part->is_part = true;
+    z->part->hosted = z->offload;
     for (int b = 0; b < buckets->count; b++) {
         z->own[b] = pc__bucket_part(buckets, b, z->reducer.group->size, pc__bucket_dtype(buckets, b));
         if (!z->own[b])

@@ -68,17 +68,37 @@ pc_status pc__zero_meet(pc_zero *z, int b, bool group_waits)
     return pc_event_wait(z->event, group_waits ? group : current);
 }
 
+/* Where this rank's part of bucket b is in all of it. In a scope. */
+static pc_tensor *place_in(const pc_zero *z, int b, pc_tensor *whole)
+{
+    const int64_t part = z->reducer.buckets.bucket[b].count / z->reducer.group->size,
+                  begins = part * z->reducer.group->rank;
+    return pc_slice(whole, 0, begins, begins + part, 1);
+}
+
+/* All of bucket b, in whole's dtype, from the parts that the ranks have. What lies in host memory crosses the bus to its
+ * place first, so that a collective sees the device's memory alone. In a scope. */
+static pc_status put_together(pc_zero *z, int b, pc_tensor *whole)
+{
+    pc_tensor *own = z->weights[b].own, *part;
+    if (pc__is_hosted(own->storage)) {
+        part = place_in(z, b, whole);
+        PC__TRY(part ? pc_copy(part, own) : pc_error_last()->status);
+    } else {
+        part = pc__as_dtype(own, (pc_dtype)whole->dtype);
+    }
+    return part ? pc_group_all_gather(z->reducer.group, whole, part) : pc_error_last()->status;
+}
+
 /* Behind what is queued now, so that in a recording it can have the memory of what that uses last. */
 static pc_status gather(pc_zero *z, int b, int kind)
 {
     pc__weights *w = &z->weights[b];
     PC__TRY(pc__zero_meet(z, b, true));
     w->whole[kind] = pc__bucket_part(&z->reducer.buckets, b, 1, dtype_of(z, b, kind));
-    pc_tensor *part = pc__as_dtype(w->own, dtype_of(z, b, kind));
-    pc_status status =
-        w->whole[kind] && part ? pc_group_all_gather(z->reducer.group, w->whole[kind], part) : pc_error_last()->status;
+    pc_status status = w->whole[kind] ? put_together(z, b, w->whole[kind]) : pc_error_last()->status;
     if (status == PC_OK) {
-        w->recording[kind] = pc__graph_number(pc_stream_current(pc_tensor_device(part)));
+        w->recording[kind] = pc__graph_number(pc_stream_current(pc_tensor_device(w->own)));
         put_all(z, b, kind, w->whole[kind]->storage);
     } else {
         pc_tensor_free(w->whole[kind]);
@@ -312,9 +332,20 @@ static pc_status lay(pc_zero *z, int b)
         pc_tensor_free(place);
         PC__TRY(status);
     }
-    const int64_t part = buckets->bucket[b].count / z->reducer.group->size, begins = part * z->reducer.group->rank;
-    w->own = pc_tensor_retain(pc_slice(w->whole[PC__WHOLE_OWN], 0, begins, begins + part, 1));
+    w->own = pc_tensor_retain(place_in(z, b, w->whole[PC__WHOLE_OWN]));
     return w->own ? PC_OK : pc_error_last()->status;
+}
+
+/* The same numbers in pinned host memory. The caller owns it. */
+static pc_tensor *to_host(pc_tensor *part)
+{
+    pc__meta meta;
+    pc__meta_contiguous(&meta, (pc_dtype)part->dtype, part->ndim, part->shape);
+    pc_tensor *t = pc__tensor_hosted(&meta, pc_tensor_device(part), "a part of pc_zero's weights");
+    if (t && pc_copy(t, part) == PC_OK)
+        return t;
+    pc_tensor_free(t);
+    return NULL;
 }
 
 /* Stage 3: this rank's part gets memory of its own, and the rest goes. */
@@ -322,12 +353,12 @@ static pc_status share_out(pc_zero *z, int b)
 {
     pc__weights *w = &z->weights[b];
     pc_tensor *all = w->own;
-    w->own = pc_tensor_retain(pc_clone(all));
+    w->own = z->offload ? to_host(all) : pc_tensor_retain(pc_clone(all));
     pc_tensor_free(all);
     w->elsewhere[PC__WHOLE_OWN] = away(z, b, pc_dtype_size(pc__bucket_dtype(&z->reducer.buckets, b)));
     w->elsewhere[PC__WHOLE_HALF] = away(z, b, pc_dtype_size(PC_BF16));
     if (!w->own || !w->elsewhere[PC__WHOLE_OWN] || !w->elsewhere[PC__WHOLE_HALF])
-        return PC_ERR_MEMORY;
+        return pc_error_last()->status;
     let_go(z, b, PC__WHOLE_OWN);
     return PC_OK;
 }
@@ -358,8 +389,12 @@ pc_status pc__zero_spread(pc_zero *z)
         let_all_go(z);
         return PC_OK;
     }
-    for (int b = 0; b < z->reducer.buckets.count && status == PC_OK; b++)
-        status = pc_group_all_gather(z->reducer.group, z->weights[b].whole[PC__WHOLE_OWN], z->weights[b].own);
+    PC_SCOPE {
+        PC_NO_GRAD {
+            for (int b = 0; b < z->reducer.buckets.count && status == PC_OK; b++)
+                status = put_together(z, b, z->weights[b].whole[PC__WHOLE_OWN]);
+        }
+    }
     return status;
 }
 
@@ -382,8 +417,8 @@ pc_status pc__zero_gather(pc_zero *z)
 /* What the program has made of the weights meanwhile counts. */
 static pc_status take_part(pc_zero *z, int b)
 {
-    const int64_t part = pc_tensor_count(z->weights[b].own), begins = part * z->reducer.group->rank;
-    return pc_copy(z->weights[b].own, pc_slice(z->weights[b].whole[PC__WHOLE_OWN], 0, begins, begins + part, 1));
+    pc_tensor *part = place_in(z, b, z->weights[b].whole[PC__WHOLE_OWN]);
+    return part ? pc_copy(z->weights[b].own, part) : pc_error_last()->status;
 }
 
 pc_status pc__zero_take_parts(pc_zero *z)

@@ -34,6 +34,7 @@ struct pc_module {
     pc__hook *hooks;
     int hook_count, hook_room, last_hook;
     bool is_part;                               /* other ranks have other parts of its parameters */
+    bool hosted;                                /* what an optimiser keeps of them lies in pinned host memory */
     bool checkpointed;                          /* its forward passes keep nothing but inputs and results */
     pc__named *parameters, *children, *buffers; /* buffers: tensors that go where the module goes, and that no optimiser
                                                  * knows: running statistics of a normalisation */

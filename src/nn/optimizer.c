@@ -35,6 +35,7 @@ pc_optimizer *pc__optimizer_new(pc_module *module, const char *name, int slots, 
     o->settings = *settings;
     o->slots = slots;
     o->is_part = module->is_part;
+    o->hosted = module->hosted;
     const size_t n = (size_t)pc_module_parameter_list(module, NULL, 0);
     o->parameters = pc__calloc(n, sizeof *o->parameters);
     o->names = pc__calloc(n, sizeof *o->names);

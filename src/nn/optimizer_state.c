@@ -6,14 +6,24 @@
 
 #include <paracord/autograd.h>
 
+/* As the parameter, in C order. */
+static pc_tensor *room_for(const pc_optimizer *o, const pc_tensor *parameter)
+{
+    static const char maker[] = "an optimiser's state";
+    pc__meta meta;
+    pc__meta_contiguous(&meta, (pc_dtype)parameter->dtype, parameter->ndim, parameter->shape);
+    if (o->hosted)
+        return pc__tensor_hosted(&meta, pc_tensor_device(parameter), maker);
+    return pc_tensor_retain(pc__tensor_for(&meta, pc_tensor_device(parameter), maker));
+}
+
 pc_status pc__optimizer_make_state(pc_optimizer *o)
 {
     pc_status status = PC_OK;
     PC_SCOPE {
         for (int i = 0; i < o->slots * o->count && status == PC_OK; i++) {
-            const pc_tensor *p = o->parameters[i % o->count];
-            o->state[i] = pc_tensor_retain(pc_zeros(pc_tensor_shape(p), p->dtype, pc_tensor_device(p)));
-            status = o->state[i] ? PC_OK : pc_error_last()->status;
+            o->state[i] = room_for(o, o->parameters[i % o->count]);
+            status = o->state[i] ? pc_fill(o->state[i], 0) : pc_error_last()->status;
         }
     }
     return status;

@@ -24,7 +24,7 @@ typedef struct plan {
     int layers, kind[MOST], use[MOST], stage, ahead, ranks;
     double bucket_mb;
     pc_dtype autocast, dtype;
-    bool clips;
+    bool clips, offload;
 } plan;
 
 /* One of the two that are compared. */
@@ -200,7 +200,8 @@ static bool share(learner *l, const rank_work *r, bool zero)
 {
     const plan *p = l->plan;
     if (zero)
-        l->zero = pc_zero(l->net, r->group, .stage = p->stage, .ahead = p->ahead, .bucket_mb = p->bucket_mb);
+        l->zero = pc_zero(l->net, r->group, .stage = p->stage, .ahead = p->ahead, .bucket_mb = p->bucket_mb,
+                          .offload = p->offload);
     else
         l->ddp = pc_ddp(l->net, r->group, .bucket_mb = p->bucket_mb);
     pc_module *trained = l->zero ? pc_zero_part(l->zero) : l->net;
@@ -341,12 +342,14 @@ static void one_case(uint64_t seed)
     p.autocast = casts[draw(&d, (int)(sizeof casts / sizeof casts[0]))];
     p.dtype = p.autocast == PC_F32 && draw(&d, 4) == 0 ? PC_BF16 : PC_F32;
     p.clips = draw(&d, 4) == 0;
+    p.offload = draw(&d, 2);
     rank_work ranks[RANKS_MAX];
     ranks_run(p.ranks, ranks, work, &p);
     for (int i = 0; i < p.ranks; i++)
         if (ranks[i].error.status != PC_OK)
-            print_error("seed %llu, rank %d of %d, stage %d, %s of %s: %s\n", (unsigned long long)seed, i, p.ranks,
-                        p.stage, pc_dtype_name(p.autocast), pc_dtype_name(p.dtype), ranks[i].error.message);
+            print_error("seed %llu, rank %d of %d, stage %d%s, %s of %s: %s\n", (unsigned long long)seed, i, p.ranks,
+                        p.stage, p.offload ? " with offload" : "", pc_dtype_name(p.autocast), pc_dtype_name(p.dtype),
+                        ranks[i].error.message);
     for (int i = 0; i < p.ranks; i++)
         assert_int_equal(ranks[i].error.status, PC_OK);
 }
