@@ -67,6 +67,13 @@ static bool take_batch(const cli_call *call, const char *word, int *batch)
     return false;
 }
 
+static bool check_offload(const cli_call *call, const pc_gpt_train_options *o)
+{
+    if (o->offload && !o->zero)
+        cli_error(call->command, "--offload: goes with --zero 1, 2 or 3, whose parts it moves to host memory");
+    return !o->offload || o->zero;
+}
+
 static int report_stop(const cli_call *call, const settings *s, const pc_gpt_train_summary *summary)
 {
     if (!summary->steps_done) {
@@ -118,7 +125,8 @@ static int run(const cli_call *call)
     pc_gpt_train_summary summary = {0};
     cli_ranks ranks = {.work = train, .context = &s};
     cli_watch watch;
-    if (!take_batch(call, s.batch, &s.o.batch) || !cli_ranks_take(call->command, &ranks, s.devices, s.o.device))
+    if (!take_batch(call, s.batch, &s.o.batch) || !check_offload(call, &s.o) ||
+        !cli_ranks_take(call->command, &ranks, s.devices, s.o.device))
         return CLI_WRONG_USAGE;
     cli_watch_start(&watch, call->command);
     const pc_gpt_train_callbacks callbacks = {
@@ -220,6 +228,8 @@ static const cli_option options[] = {
     {"zero", 0, CLI_INT, AT(o.zero), "0", "STAGE",
      .help = "Share out over the devices: 1 the optimiser's state, 2 gradients too, 3 weights too; 0 nothing", .min = 0,
      .max = 3},
+    {"offload", 0, CLI_FLAG, AT(o.offload), NULL, NULL,
+     .help = "With --zero, one device too: moments, and weights of stage 3, lie in the host's memory"},
     {"accumulate", 0, CLI_INT, AT(o.accumulate), "1", "PARTS",
      .help = "Take a batch in parts, one after another: less memory, and the same is learnt", .min = 1, .max = 65536},
     {"threads", 'j', CLI_INT, AT(o.threads), "0", "N", .help = "CPU threads; 0 takes all cores", .min = 0, .max = 1024},
@@ -246,6 +256,8 @@ static const cli_example examples[] = {
      "What is too large for one of them"},
     {"paracord gpt train train.bin --size gpt2-medium --batch 64 --devices all --tensor-parallel 2 --precision bf16",
      "Each network on two GPUs, which compute a half of every layer"},
+    {"paracord gpt train train.bin --size gpt2-xl --batch 8 --zero 3 --offload --accumulate 4",
+     "On one that has no room for it, with the host's memory"},
     {"paracord gpt train poems.txt --resume", "Go on after Ctrl-C or a power cut, to the same network"},
     {0},
 };

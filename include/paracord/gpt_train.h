@@ -85,6 +85,10 @@ typedef struct pc_gpt_train_options {
     /* Of several ranks, or copies of a network that is cut: what is shared out over them, by stages of ZeRO (pc_zero); 0:
      * nothing, pc_ddp */
     int zero;
+    /* With a stage of ZeRO, one rank alone too: moments, and in stage 3 the rank's part of the weights, lie in pinned host
+     * memory (pc_zero's .offload): a network that the device has no room for otherwise, in slower steps, to the same bits.
+     * Checkpoints know nothing of it. */
+    bool offload;
     /* A rank's stretches of a step are taken in so many parts, one after another, whose gradients add up: the memory of a part
      * is enough, and what is learnt is that of the whole batch, up to rounding. 0: 1 */
     int accumulate;

@@ -33,6 +33,8 @@ typedef struct pc__gpt_training {
     pc_ddp *ddp;          /* of `data`; NULL: it is alone, or */
     pc_zero *zero;        /* parameters are shared out, too */
     pc_module *joined;    /* the network as a whole, where it is cut; NULL: not now */
+    pc_group *own;        /* of one that is alone and has a pc_zero all the same; NULL: none */
+    int64_t host_bytes;   /* of pinned host memory that a pc_zero has in the device's place */
     bool stopping;        /* a rank was asked to */
     char settings[1024];  /* what must be the same for going on */
     char *words;          /* the description for whoever watches */
@@ -47,7 +49,8 @@ typedef struct pc__gpt_training {
 /* train_ranks.c: what ranks have in common. The groups are made, and the batch is cut to this rank's; whether all go on from a
  * checkpoint, or none; the network is trained together; the step of the optimiser; the network is whole in the first rank, or
  * as training has it, and which one that is there; a number, as the mean of all; whether one is asked to stop, where `now` lets
- * the ranks speak; what went wrong in this one, for the others; the end. Alone they do nothing but the step. */
+ * the ranks speak; what went wrong in this one, for the others; the end. Alone they do nothing but the step, and join
+ * where something is in host memory. */
 pc_status pc__gpt_ranks_begin(pc__gpt_training *t);
 pc_status pc__gpt_ranks_agree_start(pc__gpt_training *t, bool *resumed);
 pc_status pc__gpt_ranks_agree_batch(pc__gpt_training *t);

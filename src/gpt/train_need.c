@@ -58,14 +58,17 @@ static int largest(const pc__gpt_training *t, double fixed, double each, double 
     return batch * t->o.accumulate;
 }
 
-/* Bytes that are there already: weights and moments, gradients where these have a place of their own, or parts of them. */
-static double bytes_there(const pc__gpt_training *t)
+/* Bytes that are there already: weights and moments, gradients where these have a place of their own, or parts of them. On
+ * the device, or in host memory in its place. */
+static double bytes_there(const pc__gpt_training *t, bool host)
 {
     const double numbers = (double)pc_module_parameter_elements(t->gpt), slots = t->optimizer->slots;
     const int stage = t->zero ? t->o.zero : 0;
     const double weights = stage == 3 ? 1.0 / t->copies : 1, moments = stage ? slots / t->copies : slots;
     const double gradients = (t->ddp || stage == 1 ? 1 : 0) + (stage ? 1.0 / t->copies : 0);
-    return numbers * (weights + gradients + moments) * sizeof(float);
+    const bool away = t->o.offload && t->device.type != PC_CPU;
+    const double moved = away ? moments + (stage == 3 ? weights : 0) : 0;
+    return numbers * (host ? moved : weights + gradients + moments - moved) * sizeof(float);
 }
 
 pc_status pc__gpt_fit_batch(pc__gpt_training *t)
@@ -82,7 +85,8 @@ pc_status pc__gpt_fit_batch(pc__gpt_training *t)
     if (t->o.batch < 0)
         t->o.batch = largest(t, fixed, each, left);
     const double need = fixed + ceil((double)t->o.batch / parts) * each;
-    t->run.bytes = (int64_t)(need + bytes_there(t));
+    t->run.bytes = (int64_t)(need + bytes_there(t, false));
+    t->host_bytes = (int64_t)bytes_there(t, true);
     if (need <= left)
         return PC_OK;
     return pc__fail(

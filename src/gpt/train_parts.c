@@ -38,6 +38,9 @@ static pc_status check(const pc_gpt_train_options *o)
         return pc__fail(PC_ERR_ARGUMENT,
                         "pc_gpt_train: tensor_parallel %d: a network is cut up among 1 rank (or 0: 1) or more",
                         o->tensor_parallel);
+    if (o->offload && !o->zero)
+        return pc__fail(PC_ERR_ARGUMENT, "pc_gpt_train: offload moves what ZeRO's stages share out to host memory, and "
+                                         "zero is 0; take zero 1, 2 or 3, or leave offload out");
     if (o->precision && strcmp(o->precision, "float32") != 0 && strcmp(o->precision, "bf16") != 0)
         return pc__fail(PC_ERR_ARGUMENT, "pc_gpt_train: the precision \"%.20s\" is neither float32 nor bf16",
                         o->precision);
@@ -257,6 +260,8 @@ static pc_status describe(pc__gpt_training *t)
     if (t->copies > 1)
         pc__text_add(&words, ", %s%d stretches each", t->all % t->copies ? "at least " : "", t->all / t->copies);
     pc__text_add(&words, ", %.0f MB of memory by the plan", (double)t->run.bytes / 1e6);
+    if (t->host_bytes)
+        pc__text_add(&words, " and %.0f MB of pinned host memory", (double)t->host_bytes / 1e6);
     if (isfinite(t->peak))
         pc__text_add(&words, ", products at %.1f GFLOP/s", t->peak / 1e9);
     t->words = words.data;

@@ -87,12 +87,17 @@ pc_status pc__gpt_ranks_agree_batch(pc__gpt_training *t)
 
 pc_status pc__gpt_ranks_join(pc__gpt_training *t)
 {
-    if (!t->data)
+    if (!t->data && !t->o.offload)
         return PC_OK;
+    if (!t->data)
+        PC__TRY(pc_group_threads(1, &t->own));
+    if (!t->o.group)
+        t->o.group = t->own;
+    pc_group *over = t->data ? t->data : t->own;
     if (t->o.zero)
-        t->zero = pc_zero(t->gpt, t->data, .stage = t->o.zero);
+        t->zero = pc_zero(t->gpt, over, .stage = t->o.zero, .offload = t->o.offload);
     else
-        t->ddp = pc_ddp(t->gpt, t->data);
+        t->ddp = pc_ddp(t->gpt, over);
     return t->ddp || t->zero ? PC_OK : pc_error_last()->status;
 }
 
@@ -174,6 +179,7 @@ void pc__gpt_ranks_free(pc__gpt_training *t)
 {
     pc_module_free(t->joined);
     pc_group_free(t->network);
+    pc_group_free(t->own);
     if (t->data != t->o.group)
         pc_group_free(t->data);
 }

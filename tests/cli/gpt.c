@@ -134,6 +134,21 @@ static void networks_cut_up(void **state)
     unsetenv("PARACORD_SIM");
 }
 
+/* One device with the host's memory says so, and learns the same. */
+static void offload(void **state)
+{
+    (void)state;
+    setenv("PARACORD_SIM", "1", 1);
+    assert_int_equal(line("$P gpt train $R/text --out $R/host --layers 1 --heads 2 --width 16 --context 16 --steps 10 "
+                          "--test-every 10 --sample 0 --device sim:0 --zero 3 --offload"),
+                     0);
+    assert_non_null(strstr(output, " MB of pinned host memory"));
+    const double alone = loss_by("--device cpu"), host = loss_by("--device sim:0 --zero 2 --offload");
+    unsetenv("PARACORD_SIM");
+    if (!(fabs(host - alone) <= 1e-5 * alone))
+        fail_msg("loss %.9g, and without offload %.9g", host, alone);
+}
+
 static void wrong_words(void **state)
 {
     (void)state;
@@ -143,6 +158,7 @@ static void wrong_words(void **state)
     } wrong[] = {
         {"$P gpt train $R/text --batch 0 2>&1", "--batch 0: must be 1 to 65536, or auto", 2},
         {"$P gpt train $R/text --batch many 2>&1", "--batch many: must be", 2},
+        {"$P gpt train $R/text --offload --device cpu 2>&1", "--offload: goes with --zero 1, 2 or 3", 2},
         {"$P gpt write 2>&1", "ACTION write: must be train, sample or eval", 2},
         {"$P gpt train /nowhere --device cpu 2>&1", "/nowhere", 1},
         {"$P gpt sample $R --device cpu 2>&1", "config.json", 1},
@@ -176,8 +192,9 @@ static void ctrl_c_saves_and_says_how_to_go_on(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(train_sample_eval), cmocka_unit_test(ranks_with_unequal_parts),
-                                       cmocka_unit_test(networks_cut_up), cmocka_unit_test(wrong_words),
-                                       cmocka_unit_test(ctrl_c_saves_and_says_how_to_go_on)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(train_sample_eval), cmocka_unit_test(ranks_with_unequal_parts),
+        cmocka_unit_test(networks_cut_up),   cmocka_unit_test(offload),
+        cmocka_unit_test(wrong_words),       cmocka_unit_test(ctrl_c_saves_and_says_how_to_go_on)};
     return cmocka_run_group_tests(tests, prepare, tidy);
 }

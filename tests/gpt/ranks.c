@@ -21,6 +21,26 @@ static void all_learn_the_same(void **state)
     }
 }
 
+/* Moments, and weights of stage 3, in host memory: by ranks, and by one that has no group. */
+static void host_memory_does(void **state)
+{
+    (void)state;
+    const job want = undisturbed();
+    const int n = ranks_most() < 2 ? ranks_most() : 2;
+    for (int zero = 1; zero <= 3; zero++)
+        for (int alone = 0; alone <= 1; alone++) {
+            job j = {.zero = zero, .accumulate = zero == 3 ? 2 : 1, .offload = true};
+            drop_run();
+            if (alone)
+                assert_ok(train(&j, NULL, 0, test_device()));
+            else
+                ranks_work(n, work, &j);
+            assert_learnt(&j, &want);
+        }
+    job j = {.offload = true};
+    assert_fails(train(&j, NULL, 0, test_device()), PC_ERR_ARGUMENT, "take zero 1, 2 or 3");
+}
+
 /* The checkpoint is anybody's. */
 static void another_number_goes_on(void **state)
 {
@@ -29,11 +49,16 @@ static void another_number_goes_on(void **state)
     const int most = ranks_most() < 3 ? ranks_most() : 3;
     const struct {
         int ranks, zero;
-    } turns[][2] = {{{most, 3}, {1, 0}}, {{1, 0}, {most, 2}}, {{2, 1}, {most, 3}}, {{most, 2}, {2, 0}}};
-    for (int i = 0; i < 4; i++) {
+        bool offload;
+    } turns[][2] = {{{most, 3, false}, {1, 0, false}}, {{1, 0, false}, {most, 2, false}},
+                    {{2, 1, false}, {most, 3, false}}, {{most, 2, false}, {2, 0, false}},
+                    {{2, 3, true}, {2, 3, false}},     {{2, 3, false}, {most, 3, true}},
+                    {{most, 1, true}, {1, 0, false}},  {{1, 0, false}, {1, 2, true}}};
+    for (int i = 0; i < 8; i++) {
         drop_run();
         for (int k = 0; k < 2; k++) {
-            job j = {.zero = turns[i][k].zero, .resume = true, .stop_at = k ? 0 : STEPS / 2};
+            job j = {
+                .zero = turns[i][k].zero, .offload = turns[i][k].offload, .resume = true, .stop_at = k ? 0 : STEPS / 2};
             const int n = turns[i][k].ranks < most ? turns[i][k].ranks : most;
             ranks_work(n, work, &j);
             if (k)
@@ -48,6 +73,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_learn_the_same),
+        cmocka_unit_test(host_memory_does),
         cmocka_unit_test(another_number_goes_on),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);

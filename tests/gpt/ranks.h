@@ -61,7 +61,7 @@ static inline int drop_folder(void **state)
 
 typedef struct job {
     int zero, accumulate, cut, batch, stop_at; /* batch 0: BATCH; stop_at 0: never stopped */
-    bool resume;
+    bool resume, offload;
     double dropout;
     const char *precision, *from;
     double loss, test_loss; /* rank 0's */
@@ -112,6 +112,7 @@ static inline pc_status train(job *j, pc_group *group, int rank, pc_device devic
         .sample = 4,
         .resume = j->resume,
         .zero = j->zero,
+        .offload = j->offload,
         .accumulate = j->accumulate,
         .tensor_parallel = j->cut,
         .group = group,
