@@ -1,5 +1,5 @@
 /* steps.h: the time of training steps as one recording, in one rank or in several, with buckets of
- * BENCH_BUCKET_MB, by pc_zero of stage BENCH_ZERO where that is set. */
+ * BENCH_BUCKET_MB, by pc_zero of stage BENCH_ZERO where that is set, with .offload where BENCH_OFFLOAD=1, in one rank too. */
 #ifndef PC_BENCH_STEPS_H
 #define PC_BENCH_STEPS_H
 
@@ -87,20 +87,27 @@ typedef struct trained {
     int count, steps;
 } trained;
 
-enum { STEP_MS, FIRST_MS, PEAK_MB };
+enum { STEP_MS, FIRST_MS, PEAK_MB, PINNED_MB, RESULTS };
 
 /* How the network is trained with the other ranks. */
 typedef struct together {
     pc_ddp *ddp;
     pc_zero *zero;
+    pc_group *alone; /* of a rank that is the only one */
 } together;
 
 static inline pc_status join(together *with, pc_module *network, pc_group *group)
 {
     const double bucket = getenv("BENCH_BUCKET_MB") ? atof(getenv("BENCH_BUCKET_MB")) : 0;
     const int stage = getenv("BENCH_ZERO") ? atoi(getenv("BENCH_ZERO")) : 0;
+    const bool offload = getenv("BENCH_OFFLOAD") && atoi(getenv("BENCH_OFFLOAD"));
+    if (!group && stage && offload) {
+        if (pc_group_threads(1, &with->alone) != PC_OK)
+            return pc_error_last()->status;
+        group = with->alone;
+    }
     if (group && stage)
-        with->zero = pc_zero(network, group, .bucket_mb = bucket, .stage = stage);
+        with->zero = pc_zero(network, group, .bucket_mb = bucket, .stage = stage, .offload = offload);
     else if (group)
         with->ddp = pc_ddp(network, group, .bucket_mb = bucket);
     return !group || with->ddp || with->zero ? PC_OK : pc_error_last()->status;
@@ -118,6 +125,7 @@ static inline pc_status train_timed(const trained *t, void *job, const together 
     if (status == PC_OK)
         status = pc_memory_query(device, &memory);
     result[PEAK_MB] = (double)memory.peak * 1e-6;
+    result[PINNED_MB] = (double)memory.pinned * 1e-6;
     pc_optimizer_free(optimizer);
     return status;
 }
@@ -138,19 +146,20 @@ static inline pc_status rank_trained(bench_rank *r)
     pc_ddp_free(with.ddp);
     pc_zero_free(with.zero);
     t->free(job);
+    pc_group_free(with.alone);
     free(job);
     return status;
 }
 
 /* The slowest rank's, as the beginning of a line of JSON. How many ranks there were; 0: an error. */
-static inline int ranks_trained(trained *t, double result[3])
+static inline int ranks_trained(trained *t, double result[RESULTS])
 {
     bench_rank ranks[BENCH_RANKS] = {{0}};
     const int n = bench_ranks_run(t->words[0], ranks, rank_trained, t);
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < RESULTS; k++)
         result[k] = 0;
     for (int i = 0; i < n && ranks[i].work; i++) /* of launched processes only this one */
-        for (int k = 0; k < 3; k++)
+        for (int k = 0; k < RESULTS; k++)
             result[k] = ranks[i].result[k] > result[k] ? ranks[i].result[k] : result[k];
     return n;
 }

@@ -75,7 +75,7 @@ static pc_optimizer *optimizer_for(void *user, pc_module *of)
 
 int main(int argc, char **argv)
 {
-    double result[3];
+    double result[RESULTS];
     trained t = {.job_bytes = sizeof(job),
                  .make = make_from,
                  .free = free_all,
