@@ -8,7 +8,8 @@
  * each of the P / ranks numbers of a rank: AdamW's two moments, 8 bytes there and 8 back; in stage 3 the weight, too, 4 there and
  * 4 back, and 4 there whenever its bucket is gathered, in the forward and in the backward pass: 16 bytes, or 32. PCIe 5.0 x16
  * brings about 55 GB/s each way, and both at once: at least 20 bytes / 55 GB/s for a number of stage 3, 45 ms for the 124
- * million of GPT-2 on one GPU, and 18 ms in stages 1 and 2, beside what a step takes without. */
+ * million of GPT-2 on one GPU, and 18 ms in stages 1 and 2. With BENCH_AHEAD=1 or 2 the gathered weights, 18 of the 45 ms, cross
+ * it beside what is computed; without, they come on top, as the moments do. */
 #include "steps.h"
 
 #include <string.h>

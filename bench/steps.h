@@ -1,5 +1,6 @@
 /* steps.h: the time of training steps as one recording, in one rank or in several, with buckets of
- * BENCH_BUCKET_MB, by pc_zero of stage BENCH_ZERO where that is set, with .offload where BENCH_OFFLOAD=1, in one rank too. */
+ * BENCH_BUCKET_MB, by pc_zero of stage BENCH_ZERO where that is set, with BENCH_AHEAD buckets of weights
+ * ahead, and with .offload where BENCH_OFFLOAD=1, in one rank too. */
 #ifndef PC_BENCH_STEPS_H
 #define PC_BENCH_STEPS_H
 
@@ -100,6 +101,7 @@ static inline pc_status join(together *with, pc_module *network, pc_group *group
 {
     const double bucket = getenv("BENCH_BUCKET_MB") ? atof(getenv("BENCH_BUCKET_MB")) : 0;
     const int stage = getenv("BENCH_ZERO") ? atoi(getenv("BENCH_ZERO")) : 0;
+    const int ahead = getenv("BENCH_AHEAD") ? atoi(getenv("BENCH_AHEAD")) : 0;
     const bool offload = getenv("BENCH_OFFLOAD") && atoi(getenv("BENCH_OFFLOAD"));
     if (!group && stage && offload) {
         if (pc_group_threads(1, &with->alone) != PC_OK)
@@ -107,7 +109,7 @@ static inline pc_status join(together *with, pc_module *network, pc_group *group
         group = with->alone;
     }
     if (group && stage)
-        with->zero = pc_zero(network, group, .bucket_mb = bucket, .stage = stage, .offload = offload);
+        with->zero = pc_zero(network, group, .bucket_mb = bucket, .stage = stage, .ahead = ahead, .offload = offload);
     else if (group)
         with->ddp = pc_ddp(network, group, .bucket_mb = bucket);
     return !group || with->ddp || with->zero ? PC_OK : pc_error_last()->status;

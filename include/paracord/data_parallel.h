@@ -76,7 +76,7 @@ typedef struct pc_zero_options {
     int stage;        /* 1 to 3; 0: 1 */
     /* Stage 3: so many buckets of weights are gathered ahead of use, beside what is computed. A collective takes
      * multiprocessors from products, which then take another round: over NVLink 0 is fastest (docs/many-devices.md), over
-     * slower links 1 or 2. */
+     * slower links, and with .offload out of the host's memory, 1 or 2. */
     int ahead;
     /* What the optimiser keeps, and in stage 3 this rank's part of the weights, lie in pinned host memory. */
     bool offload;

@@ -46,6 +46,7 @@ struct pc_zero {
     bool gathered;       /* parameters have all their weights, until the program says otherwise */
     uint64_t gatherings; /* times that they had */
     pc_event *event;
+    pc_stream *bus; /* on which parts come from host memory, where they come ahead; NULL: on the current one */
 };
 
 /* zero_part.c: what this rank has of the parameters, as a module of pieces. */

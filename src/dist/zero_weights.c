@@ -3,6 +3,8 @@
  * all of it in front of each call that uses them, and the next buckets' ahead of that where the program says so. The few that
  * were used last stay.
  *
+ * A part that lies in host memory (.offload) crosses the bus to its place in front of the gathering.
+ *
  * What is gathered when follows from the order of the calls alone, so all ranks gather the same; in a recording it is a part
  * of that, and its memory is a temporary's. */
 #include "dist/zero.h"
@@ -76,6 +78,20 @@ static pc_tensor *place_in(const pc_zero *z, int b, pc_tensor *whole)
     return pc_slice(whole, 0, begins, begins + part, 1);
 }
 
+/* Over the bus; where buckets are gathered ahead, beside what is computed, behind what is queued now. */
+static pc_status cross(pc_zero *z, pc_tensor *to, pc_tensor *from)
+{
+    if (!z->bus)
+        return pc_copy(to, from);
+    pc_status status = pc_event_record(z->event, pc_stream_current(pc_tensor_device(from)));
+    if (status == PC_OK)
+        status = pc_event_wait(z->event, z->bus);
+    if (status == PC_OK)
+        PC_WITH_STREAM(z->bus)
+            status = pc_copy(to, from);
+    return status;
+}
+
 /* All of bucket b, in whole's dtype, from the parts that the ranks have. What lies in host memory crosses the bus to its
  * place first, so that a collective sees the device's memory alone. In a scope. */
 static pc_status put_together(pc_zero *z, int b, pc_tensor *whole)
@@ -83,7 +99,7 @@ static pc_status put_together(pc_zero *z, int b, pc_tensor *whole)
     pc_tensor *own = z->weights[b].own, *part;
     if (pc__is_hosted(own->storage)) {
         part = place_in(z, b, whole);
-        PC__TRY(part ? pc_copy(part, own) : pc_error_last()->status);
+        PC__TRY(part ? cross(z, part, own) : pc_error_last()->status);
     } else {
         part = pc__as_dtype(own, (pc_dtype)whole->dtype);
     }
@@ -363,10 +379,20 @@ static pc_status share_out(pc_zero *z, int b)
     return PC_OK;
 }
 
+static pc_status open_bus(pc_zero *z)
+{
+    const pc_device device = pc__bucket_device(&z->reducer.buckets, 0);
+    if (z->stage < 3 || !z->offload || !z->ahead || device.type == PC_CPU)
+        return PC_OK;
+    z->event = pc_event_new(device);
+    z->bus = pc_stream(device);
+    return z->event && z->bus ? PC_OK : pc_error_last()->status;
+}
+
 pc_status pc__zero_lay(pc_zero *z)
 {
     z->weights = pc__calloc((size_t)z->reducer.buckets.count, sizeof *z->weights);
-    pc_status status = z->weights ? PC_OK : PC_ERR_MEMORY;
+    pc_status status = z->weights ? open_bus(z) : PC_ERR_MEMORY;
     for (int b = 0; b < z->reducer.buckets.count && status == PC_OK; b++)
         PC_SCOPE {
             status = lay(z, b);
@@ -456,6 +482,7 @@ void pc__zero_weights_free(pc_zero *z)
         pc_tensor_free(z->twin[i].tensor);
     }
     pc_event_free(z->event);
+    pc_stream_free(z->bus);
     pc__free(z->weights);
     pc__free(z->twin);
 }
