@@ -38,12 +38,13 @@ paracord_part(HDF5 hdf5 "Keras files (HDF5)")
 paracord_part(CJSON libcjson "JSON in Keras files (cJSON)")
 paracord_part(ZLIB zlib "Deflated .keras files (zlib)")
 
-# libuv is used by src/dist and src/tools/launch alone: nothing else is compiled again because of it.
+# libuv is used by src/store, src/dist and src/tools/launch alone: nothing else is compiled again because of it.
 set(definitions ${PARACORD_DEFINITIONS})
 paracord_part(UV libuv "Worlds of several ranks (libuv)")
 if("UV" IN_LIST PARACORD_PARTS)
   set(PARACORD_DEFINITIONS ${definitions})
-  file(GLOB ranks CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/dist/*.c ${PROJECT_SOURCE_DIR}/src/tools/launch/*.c)
+  file(GLOB ranks CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/store/*.c ${PROJECT_SOURCE_DIR}/src/dist/*.c
+    ${PROJECT_SOURCE_DIR}/src/tools/launch/*.c)
   set_source_files_properties(${ranks} PROPERTIES COMPILE_DEFINITIONS PC_HAVE_UV=1)
 endif()
 

@@ -2,7 +2,7 @@
 #ifndef PC__DIST_CALLS_H
 #define PC__DIST_CALLS_H
 
-#include "dist/store.h"
+#include "store/store.h"
 #include "ops/collective.h"
 
 /* The rank is in a call from enter to leave. Collectives of a communicator have numbers that count from 1; a send or receive

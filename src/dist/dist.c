@@ -2,8 +2,8 @@
 #include <paracord/dist.h>
 
 #include "device/trace.h"
-#include "dist/client.h"
-#include "dist/clock.h"
+#include "store/client.h"
+#include "store/clock.h"
 #include "dist/dump.h"
 #include "dist/mpi.h"
 #include "dist/timeline.h"
@@ -42,6 +42,7 @@ static pc_status join_others(const pc__world *world, double seconds)
     PC__TRY(pc__beat_limit(getenv, &limit));
     if (world->serves)
         PC__TRY(pc__service_start(world, PC_VERSION, limit, seconds));
+    pc__client_tell(pc__dump_begin);
     const pc_status status = pc__client_open(world, PC_VERSION, seconds);
     if (status != PC_OK)
         pc__service_stop(false);

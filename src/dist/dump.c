@@ -3,8 +3,8 @@
 
 #include "device/backend.h"
 #include "device/trace.h"
-#include "dist/client.h"
-#include "dist/clock.h"
+#include "store/client.h"
+#include "store/clock.h"
 #include "dist/journal.h"
 
 #include <errno.h>

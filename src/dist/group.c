@@ -3,7 +3,7 @@
 
 #include "device/backend.h"
 #include "dist/journal.h"
-#include "dist/store.h"
+#include "store/store.h"
 #include "dist/ticks.h"
 #include "dist/watch.h"
 

@@ -2,8 +2,8 @@
 #include "dist/timeline.h"
 
 #include "device/trace.h"
-#include "dist/clock.h"
-#include "dist/env.h"
+#include "store/clock.h"
+#include "store/env.h"
 #include "dist/journal.h"
 #include "ops/table.h"
 

@@ -4,7 +4,7 @@
 #include "device/backend.h"
 #include "device/trace.h"
 #include "dist/dump.h"
-#include "dist/store.h"
+#include "store/store.h"
 
 #include <signal.h>
 #include <time.h>

@@ -2,7 +2,7 @@
  * normalised. */
 #include "gpt/model.h"
 
-#include "dist/parallel.h"
+#include "parallel/cut.h"
 #include "nn/layers.h"
 #include "ops/factory.h"
 

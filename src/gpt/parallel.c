@@ -2,7 +2,7 @@
 #include "gpt/model.h"
 
 #include "dist/group.h"
-#include "dist/parallel.h"
+#include "parallel/cut.h"
 
 #include <paracord/no_grad.h>
 

@@ -1,5 +1,5 @@
 /* train_checkpoint_load.c: going on from a checkpoint. */
-#include "dist/zero_state.h"
+#include "parallel/zero_state.h"
 #include "gpt/train.h"
 #include "io/safetensors.h"
 #include "nn/optimizer.h"

@@ -1,8 +1,8 @@
 /* train_pieces.c: what a checkpoint has of weights and moments, and what of it is this rank's: pieces of pc_zero, parts of a
  * network that is cut up, or pieces of such parts. */
 #include "dist/group.h"
-#include "dist/parallel.h"
-#include "dist/zero_state.h"
+#include "parallel/cut.h"
+#include "parallel/zero_state.h"
 #include "gpt/train.h"
 #include "nn/optimizer.h"
 

@@ -1,7 +1,7 @@
 /* checkpoint_pieces.c: what ranks have pieces of, a bucket at a time: nobody has memory for all of it but the host that writes. */
 #include "train/checkpoint_pieces.h"
 
-#include "dist/zero_state.h"
+#include "parallel/zero_state.h"
 #include "nn/optimizer.h"
 
 typedef struct whole {

@@ -2,8 +2,8 @@
 #include "train/fit.h"
 
 #include "base/base.h"
-#include "dist/pipeline.h"
-#include "dist/zero_state.h"
+#include "parallel/pipeline.h"
+#include "parallel/zero_state.h"
 #include "nn/optimizer.h"
 #include "ops/scale.h"
 #include "ops/table.h"

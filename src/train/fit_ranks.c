@@ -1,6 +1,6 @@
 /* fit_ranks.c: a training in several ranks: each learns from its part of every batch. */
 #include "dist/group.h"
-#include "dist/zero_state.h"
+#include "parallel/zero_state.h"
 #include "train/fit.h"
 
 #include "data/gather.h"

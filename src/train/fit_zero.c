@@ -1,5 +1,5 @@
 /* fit_zero.c: a training whose parameters are shared out over the ranks, each of which has its optimiser for a part. */
-#include "dist/zero_state.h"
+#include "parallel/zero_state.h"
 #include "train/fit.h"
 
 #include "nn/module.h"

@@ -4,7 +4,7 @@
 
 #include "shell.h"
 
-#include "dist/store.h"
+#include "store/store.h"
 
 #include <paracord/dist.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
 #include "nodes.h"
 
 #include "base/base.h"
-#include "dist/server.h"
+#include "store/server.h"
 
 #include <paracord.h>
 #include <sys/prctl.h>

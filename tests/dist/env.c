@@ -1,7 +1,7 @@
 /* env.c: who a process is, by each launcher's variables, and what is said of variables that make no sense. */
 #include "support.h"
 
-#include "dist/env.h"
+#include "store/env.h"
 
 #include <stdlib.h>
 

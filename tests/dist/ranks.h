@@ -4,8 +4,8 @@
 
 #include "support.h"
 
-#include "dist/connect.h"
-#include "dist/store.h"
+#include "store/connect.h"
+#include "store/store.h"
 
 #include <arpa/inet.h>
 #include <paracord/dist.h>

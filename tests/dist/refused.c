@@ -3,8 +3,8 @@
 #include "ranks.h"
 
 #include "base/base.h"
-#include "dist/client.h"
-#include "dist/wire.h"
+#include "store/client.h"
+#include "store/wire.h"
 
 #include <poll.h>
 

@@ -3,7 +3,7 @@
 #include "dist/apart.h"
 #include "dist/threads.h"
 
-#include "dist/parallel.h"
+#include "parallel/cut.h"
 #include "failing.h"
 
 #include <math.h>

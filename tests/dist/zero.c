@@ -1,6 +1,6 @@
 /* ZeRO's stages: where weights are, who may use them, what memory they take; gradients in 16 bits. */
 #include "dist/threads.h"
-#include "dist/zero_state.h"
+#include "parallel/zero_state.h"
 
 #include <paracord/amp.h>
 

@@ -2,7 +2,7 @@
 #include "dist/apart.h"
 #include "dist/threads.h"
 
-#include "dist/parallel.h"
+#include "parallel/cut.h"
 #include "gpt/model.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* link.c: the connection of another host's agent to node 0. */
 #if PC_HAVE_UV
-#include "dist/connect.h"
+#include "store/connect.h"
 #include "launch/parts.h"
 
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 #define PC__LAUNCH_PARTS_H
 
 #include "base/base.h"
-#include "dist/env.h"
-#include "dist/server.h"
+#include "store/env.h"
+#include "store/server.h"
 
 #include <paracord-tools/launch.h>
 

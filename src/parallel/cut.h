@@ -1,0 +1,49 @@
+/* cut.h: what layers that are cut up among ranks share. */
+#ifndef PC__CUT_H
+#define PC__CUT_H
+
+#include "nn/module.h"
+
+#include <paracord/tensor_parallel.h>
+
+/* Which part of a parameter a rank has. Dimension `dim` of the whole one is `blocks` of one size, one behind the other, and
+ * the ranks have equal parts of each. Where they cannot share it equally, there is one block, and the last ranks have zeros
+ * behind its end. It lies in the data of the module that has the parameter. */
+typedef struct pc__cut {
+    pc_group *group;
+    int dim, blocks;
+    int64_t size; /* of that dimension, of the whole */
+} pc__cut;
+
+/* cut.c: this rank's part of a whole tensor, into `own`; and `own`s of all ranks as one. */
+pc_status pc__cut_take(const pc__cut *cut, pc_tensor *own, pc_tensor *whole);
+pc_tensor *pc__cut_join(const pc__cut *cut, pc_tensor *own);
+
+/* A parameter of the module which is that part. The cut lives as long as the module. */
+pc_status pc__cut_parameter(pc_module *module, const char *name, pc_tensor *whole, const pc__cut *cut);
+
+/* PC_ERR_ARGUMENT where the ranks cannot share `size`, of which `what` says what it is. */
+pc_status pc__cut_check(const char *who, const char *what, int64_t size, int64_t blocks, const pc_group *group);
+
+/* Of a linear layer that is whole, which they release: NULL flows. */
+pc_module *pc__column_linear_of(pc_module *whole, pc_group *group, bool gather_output, int blocks);
+pc_module *pc__row_linear_of(pc_module *whole, pc_group *group, bool whole_input);
+
+/* Of a whole table, which stays the caller's. */
+pc_module *pc__parallel_embedding_of(pc_tensor *table, pc_group *group, pc_fn_embedding_options options);
+
+/* parallel_embedding.c: places 0 to all - 1 among the `part` that this rank has; *mine, bool, says which are there. Of
+ * others it is 0, but what is no place at all stays, and is none of the part either. The scope's. */
+pc_tensor *pc__own_index(const pc_group *group, pc_tensor *index, int64_t part, int64_t all, pc_tensor **mine);
+
+/* conjugate.c: without a record; new tensors, but for the part, which is a view. dim is not below 0, and the ranks share it
+ * equally. */
+pc_tensor *pc__sum_over(pc_group *group, pc_tensor *x);
+pc_tensor *pc__gather_over(pc_group *group, pc_tensor *x, int dim);
+pc_tensor *pc__own_part(pc_group *group, pc_tensor *x, int dim);
+
+/* parallel_clip.c: clip, float32 [2], of the norm of this rank's gradients and its factor, becomes that of all ranks' gradients
+ * together, where those in `same` are the same in all ranks. In a scope, without a record. All ranks call it. */
+pc_status pc__cut_norm(pc_group *group, pc_tensor **same, int count, pc_tensor *clip, double most);
+
+#endif

@@ -1,0 +1,81 @@
+/* ddp.c: data parallel training: every rank has all gradients. */
+#include "parallel/pipeline.h"
+#include "parallel/reducer.h"
+
+#include "nn/module.h"
+
+#include <paracord/data_parallel.h>
+#include <paracord/no_grad.h>
+
+struct pc_ddp {
+    pc__reducer reducer;
+};
+
+static pc_status reduce(pc__reducer *r, int bucket)
+{
+    return pc_group_all_reduce(r->group, r->buckets.bucket[bucket].flat, PC_GROUP_MEAN);
+}
+
+static pc_status prepare(pc_ddp *d, pc_module *module, pc_group *group, pc_ddp_options options)
+{
+    static const pc__reduction how = {.who = "pc_ddp_new", .parts = 1, .reduce = reduce};
+    PC__TRY(pc__reducer_open(&d->reducer, module, group, how, options.bucket_mb));
+    PC__TRY(pc__reducer_share(&d->reducer, true));
+    pc__reducer_start(&d->reducer);
+    return PC_OK;
+}
+
+pc_ddp *pc_ddp_new(pc_module *module, pc_group *group, pc_ddp_options options)
+{
+    PC__NEED_OR(NULL, module);
+    PC__NEED_OR(NULL, group);
+    pc_ddp *d = pc__calloc(1, sizeof *d);
+    pc_status status = d ? PC_OK : PC_ERR_MEMORY;
+    PC_SCOPE {
+        PC_NO_GRAD {
+            if (status == PC_OK)
+                status = prepare(d, module, group, options);
+        }
+    }
+    if (status == PC_OK)
+        return d;
+    pc_ddp_free(d);
+    return NULL;
+}
+
+void pc_ddp_free(pc_ddp *ddp)
+{
+    if (!ddp)
+        return;
+    pc__reducer_close(&ddp->reducer);
+    pc__free(ddp);
+}
+
+pc_group *pc__ddp_group(pc_ddp *ddp)
+{
+    return ddp->reducer.group;
+}
+
+void pc__ddp_hold(pc_ddp *ddp, bool on)
+{
+    ddp->reducer.held = on;
+}
+
+/* Steps that were recorded do what backward passes did then: they are recorded anew. */
+void pc_ddp_set_sync(pc_ddp *ddp, bool on)
+{
+    PC__NEED_OR(, ddp);
+    if (ddp->reducer.sync != on)
+        ddp->reducer.module->version++;
+    ddp->reducer.sync = on;
+}
+
+pc_status pc_ddp_share_buffers(pc_ddp *ddp)
+{
+    PC__NEED(ddp);
+    pc_status status = PC_OK;
+    PC_NO_GRAD {
+        status = pc__reducer_share(&ddp->reducer, false);
+    }
+    return status;
+}

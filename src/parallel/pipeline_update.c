@@ -1,0 +1,155 @@
+/* pipeline_update.c: the optimiser's step of all stages together: one norm, and copies of a parameter that stay equal. */
+#include "parallel/norm.h"
+#include "parallel/pipeline.h"
+
+#include "autograd/leaf_watch.h"
+#include "nn/optimizer.h"
+
+#include <paracord/autograd.h>
+#include <paracord/no_grad.h>
+#include <paracord/ops.h>
+
+/* What a rank has of a parameter. */
+typedef struct copy {
+    int is_here, trained, dtype, ndim;
+    int64_t shape[PC_MAX_DIMS];
+} copy;
+
+static copy copy_of(const pc_tensor *t)
+{
+    copy c = {.is_here = t != NULL};
+    if (t) {
+        c.trained = pc_requires_grad(t) && pc_is_leaf(t);
+        c.dtype = t->dtype;
+        c.ndim = t->ndim;
+        memcpy(c.shape, t->shape, (size_t)t->ndim * sizeof *t->shape);
+    }
+    return c;
+}
+
+/* The same verdict in all ranks. *holders: how many have it. */
+static pc_status compare(const copy *all, int ranks, int *holders)
+{
+    int first = -1;
+    *holders = 0;
+    for (int r = 0; r < ranks; r++) {
+        if (!all[r].is_here)
+            continue;
+        ++*holders;
+        first = first < 0 ? r : first;
+        if (!all[r].trained)
+            return pc__fail(PC_ERR_ARGUMENT,
+                            "pc_pipeline_tie: rank %d's tensor is no parameter that collects gradients", r);
+        if (memcmp(&all[r], &all[first], sizeof *all) != 0)
+            return pc__fail(
+                PC_ERR_SHAPE, "pc_pipeline_tie: rank %d has %s %s, and rank %d %s %s; copies have one shape and dtype",
+                first, pc_dtype_name((pc_dtype)all[first].dtype), pc__shape_format(all[first].ndim, all[first].shape).s,
+                r, pc_dtype_name((pc_dtype)all[r].dtype), pc__shape_format(all[r].ndim, all[r].shape).s);
+    }
+    return PC_OK;
+}
+
+static pc_status join(pc_pipeline *p, pc_tensor *parameter)
+{
+    pc_group *group;
+    pc_status status = PC_OK;
+    PC__TRY(pc__grow((void **)&p->tied, &p->tied_room, p->tied_count, sizeof *p->tied));
+    PC__TRY(pc_group_split(p->group, parameter ? 0 : -1, 0, &group));
+    if (!group)
+        return PC_OK;
+    p->tied[p->tied_count++] = (pc__tied){.parameter = pc_tensor_retain(parameter), .group = group};
+    PC_NO_GRAD {
+        status = pc_group_broadcast(group, parameter, 0);
+    }
+    return status;
+}
+
+pc_status pc_pipeline_tie(pc_pipeline *pipeline, pc_tensor *parameter)
+{
+    PC__NEED(pipeline);
+    pc_pipeline *p = pipeline;
+    int holders = 0;
+    const copy mine = copy_of(parameter);
+    copy *all = pc__calloc((size_t)p->stages, sizeof *all);
+    pc_status status = PC_OK;
+    if (!all)
+        return pc__pipeline_end(p, PC_ERR_MEMORY);
+    if (p->stages > 1)
+        status = pc__pipeline_end(p, pc__group_exchange(p->group, &mine, sizeof mine, all));
+    else
+        *all = mine;
+    if (status == PC_OK)
+        status = compare(all, p->stages, &holders);
+    pc__free(all);
+    if (status != PC_OK || holders < 2)
+        return status;
+    return pc__pipeline_end(p, join(p, parameter));
+}
+
+void pc__pipeline_untie(pc_pipeline *p)
+{
+    for (int i = 0; i < p->tied_count; i++) {
+        pc_tensor_free(p->tied[i].parameter);
+        pc_group_free(p->tied[i].group);
+    }
+    pc__free(p->tied);
+}
+
+/* The sum of all copies' gradients, in each. */
+static pc_status add_up(const pc__tied *t)
+{
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        PC_NO_GRAD {
+            pc_tensor *leaf = t->parameter;
+            if (!leaf->grad)
+                status = pc__leaf_adds(
+                    leaf, pc_zeros(pc_tensor_shape(leaf), (pc_dtype)leaf->dtype, pc_tensor_device(leaf)), true);
+            if (status == PC_OK)
+                status = pc_group_all_reduce(t->group, leaf->grad, PC_GROUP_SUM);
+        }
+    }
+    return status;
+}
+
+/* Squares that a rank before this one counts. */
+static pc_tensor *squares_again(const pc_pipeline *p)
+{
+    pc_tensor *sum = NULL;
+    for (int i = 0; i < p->tied_count; i++) {
+        if (!pc_group_rank(p->tied[i].group))
+            continue;
+        const pc_tensor *g = p->tied[i].parameter->grad;
+        pc_tensor *numbers = pc_cast(pc_detach((pc_tensor *)(uintptr_t)g), PC_F32);
+        pc_tensor *squares = pc_sum(pc_mul(numbers, numbers));
+        sum = sum ? pc_add(sum, squares) : squares;
+    }
+    return sum;
+}
+
+static pc_status whole_norm(void *context, pc_tensor *clip, double most)
+{
+    const pc_pipeline *p = context;
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        PC_NO_GRAD {
+            status = pc__norm_of_all(p->group, clip, most, squares_again(p));
+        }
+    }
+    return status;
+}
+
+pc_status pc_pipeline_update(pc_pipeline *pipeline, pc_optimizer *optimizer)
+{
+    PC__NEED(pipeline);
+    PC__NEED(optimizer);
+    pc_status status = PC_OK;
+    for (int i = 0; i < pipeline->tied_count && status == PC_OK; i++)
+        status = add_up(&pipeline->tied[i]);
+    optimizer->whole_norm = pipeline->stages > 1 ? whole_norm : NULL;
+    optimizer->whole = pipeline;
+    if (status == PC_OK)
+        status = pc_optimizer_step(optimizer);
+    optimizer->whole_norm = NULL;
+    return pc__pipeline_end(pipeline, status);
+}

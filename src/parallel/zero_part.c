@@ -1,0 +1,103 @@
+/* zero_part.c: what a rank has of the parameters: pieces of them, as a module, so that optimisers, groups and schedules
+ * know nothing of ranks. */
+#include "parallel/zero.h"
+
+#include "dist/group.h"
+#include "parallel/cut.h"
+#include "nn/module.h"
+#include "ops/table.h"
+
+/* Elements from..to of flat, as [n, 1, ...]. */
+static pc_tensor *column(pc_tensor *flat, int64_t offset, int64_t n, int ndim)
+{
+    const int64_t shape[PC_MAX_DIMS] = {n, 1, 1, 1, 1, 1, 1, 1};
+    pc__meta meta;
+    pc__meta_contiguous(&meta, (pc_dtype)flat->dtype, PC__MAX(ndim, 1), shape);
+    meta.view_of = flat;
+    meta.offset = flat->offset + offset;
+    return pc__tensor_unscoped(&meta, pc_tensor_device(flat));
+}
+
+/* The piece has the parameter's own name, with dots; its end, where that is long. */
+static void name_last(pc_module *part, const char *name)
+{
+    const size_t length = strlen(name);
+    snprintf(part->parameters[part->parameter_count - 1].name, PC__NAME_MAX, "%s",
+             name + (length < PC__NAME_MAX ? 0 : length + 1 - PC__NAME_MAX));
+}
+
+/* What this rank has of parameter i of bucket b, if anything. */
+static pc_status cut(pc_zero *z, int b, int i)
+{
+    const pc_tensor *t = z->reducer.parameter[i];
+    const int64_t part = pc_tensor_count(z->own[b]), begins = part * z->reducer.group->rank;
+    const int64_t offset = z->reducer.buckets.offset[i];
+    const int64_t from = PC__MAX(offset, begins), to = PC__MIN(offset + pc_tensor_count(t), begins + part);
+    if (from >= to)
+        return PC_OK;
+    PC__TRY(pc__grow((void **)&z->pieces, &z->piece_room, z->piece_count, sizeof *z->pieces));
+    pc__piece *p = &z->pieces[z->piece_count++];
+    *p = (pc__piece){.weights = column(z->weights[b].own, from - begins, to - from, t->ndim),
+                     .gradient = column(z->own[b], from - begins, to - from, t->ndim),
+                     .bucket = b,
+                     .parameter = i,
+                     .begin = from - offset};
+    if (!p->weights || !p->gradient)
+        return pc_error_last()->status;
+    char number[16];
+    snprintf(number, sizeof number, "%d", i);
+    PC__TRY(pc_module_add_parameter(z->part, number, p->weights));
+    name_last(z->part, z->reducer.name[i].name);
+    return PC_OK;
+}
+
+/* Of a network that is cut up among ranks of another group. */
+static pc_status note_cut(void *context, const char *name, pc__named *parameter)
+{
+    pc_zero *z = context;
+    (void)name;
+    if (!parameter->cut)
+        return PC_OK;
+    if (pc_group_size(parameter->cut->group) > 1)
+        z->network = parameter->cut->group;
+    for (int i = 0; i < z->piece_count; i++)
+        if (z->reducer.parameter[z->pieces[i].parameter] == parameter->object)
+            z->pieces[i].cut = parameter->cut;
+    return PC_OK;
+}
+
+/* Each rank has to have something to step. */
+static pc_status check(const pc_zero *z)
+{
+    int some = z->piece_count > 0, *all = pc__alloc((size_t)z->reducer.group->size * sizeof *all);
+    pc_status status = all ? pc__group_exchange(z->reducer.group, &some, sizeof some, all) : PC_ERR_MEMORY;
+    for (int r = 0; r < z->reducer.group->size && status == PC_OK; r++)
+        if (!all[r])
+            status = pc__fail(PC_ERR_ARGUMENT,
+                              "pc_zero_new: the network has too few numbers for %d ranks: rank %d would have "
+                              "none",
+                              z->reducer.group->size, r);
+    pc__free(all);
+    return status;
+}
+
+pc_status pc__zero_cut(pc_zero *z)
+{
+    const pc__buckets *buckets = &z->reducer.buckets;
+    z->own = pc__calloc((size_t)buckets->count, sizeof *z->own);
+    z->part = pc_module_list_new(NULL, 0);
+    if (!z->own || !z->part)
+        return PC_ERR_MEMORY;
+    z->part->is_part = true;
+    z->part->hosted = z->offload;
+    for (int b = 0; b < buckets->count; b++) {
+        z->own[b] = pc__bucket_part(buckets, b, z->reducer.group->size, pc__bucket_dtype(buckets, b));
+        if (!z->own[b])
+            return pc_error_last()->status;
+        PC__TRY(pc_fill(z->own[b], 0));
+        for (int i = buckets->bucket[b].first; i <= buckets->bucket[b].last; i++)
+            PC__TRY(cut(z, b, i));
+    }
+    PC__TRY(pc__module_visit(z->reducer.module, note_cut, z));
+    return check(z);
+}
