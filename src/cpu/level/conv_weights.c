@@ -119,6 +119,15 @@ static void rows_inside(const pc__conv *s, int64_t y, int64_t rows, int64_t kh, 
     *end = PC__MAX(PC__MIN((below + s->sh - 1) / s->sh - y, rows), *from);
 }
 
+/* dy is read where it lies, whole vectors, whose lanes behind the outputs are the next pixel's and come to nothing. Not where there is
+ * none behind it; rows that were taken from 16 bits have room. */
+static bool is_straight(const weights *w, int64_t at, int64_t rows, int64_t count)
+{
+    const pc__conv *s = w->g.s;
+    const int64_t end = at + rows * w->g.yw * w->pixel, all = s->n * w->g.yh * w->g.yw * s->o;
+    return w->g.pool == 1 && s->activation == PC__ACT_NONE && (s->half || count % W == 0 || end + W <= all);
+}
+
 /* A strip of an image from row `y` times the gradient spread over it, for outputs [o, o + count). */
 static void dense_strip(const weights *w, const room *r, const real *input, int64_t y, int64_t at, int64_t rows,
                         int64_t count, real *sums, real *bias)
@@ -127,7 +136,7 @@ static void dense_strip(const weights *w, const room *r, const real *input, int6
     const pc__conv *s = g->s;
     const int64_t pixels = g->yw * g->pool, step = g->pool * pixels * w->outputs;
     const int vectors = (int)((count + W - 1) / W);
-    const bool straight = g->pool == 1 && s->activation == PC__ACT_NONE && count == vectors * W;
+    const bool straight = is_straight(w, at, rows, count);
     if (straight)
         add_rows(w, at, rows * g->yw, count, bias);
     for (int64_t i = 0; !straight && i < rows; i++)
