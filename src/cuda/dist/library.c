@@ -11,7 +11,7 @@ enum { OLDEST = 21400 }; /* the first with ncclCommInitRankConfig */
 
 pc__nccl_functions pc__nccl;
 
-static char missing[256]; /* empty: it can be used */
+static char missing[384]; /* empty: it can be used */
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
 
 static void open_library(void)
@@ -19,7 +19,10 @@ static void open_library(void)
     void *library = dlopen(FILE_NAME, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *why = dlerror();
-        snprintf(missing, sizeof missing, "NCCL cannot be opened: %s", why ? why : "no reason given");
+        snprintf(missing, sizeof missing,
+                 "NCCL cannot be opened: %.200s; install NCCL 2.14 or newer (libnccl2), or name its folder in "
+                 "LD_LIBRARY_PATH; one GPU alone needs none",
+                 why ? why : "no reason given");
         return;
     }
 #define FIND(name)                                                                                                     \
@@ -30,7 +33,8 @@ static void open_library(void)
 #undef FIND
     int version = 0;
     if (!missing[0] && (pc__nccl.GetVersion(&version) != ncclSuccess || version < OLDEST))
-        snprintf(missing, sizeof missing, "NCCL is of version %d, and groups need 2.14 or newer", version);
+        snprintf(missing, sizeof missing, "NCCL is of version %d, and groups need 2.14 or newer; update it (libnccl2)",
+                 version);
 }
 
 const char *pc__nccl_missing(void)
