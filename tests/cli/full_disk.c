@@ -150,6 +150,7 @@ static void processes(void **state)
     static job_end e;
     const test_path alone = joined(root.s, "gpt3"), out = joined(disk.s, "gpt3");
     resize(64 << 20);
+    leaks_of_children(false);
     run(&e, "launch", "-n", "3", "--", binary(), GPT(alone.s), "--device", "sim");
     if (e.status) {
         print_message("ranks as processes go by MPI, which is not here: %s\n", e.err);
@@ -167,6 +168,7 @@ static void processes(void **state)
     run(&e, "launch", "-n", "3", "--", binary(), GPT(out.s), "--device", "sim");
     assert_went_well(&e);
     assert_same_gpt(out.s, alone.s);
+    leaks_of_children(true);
 }
 
 int main(void)

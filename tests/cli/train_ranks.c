@@ -186,7 +186,9 @@ static void launched(void **state)
     (void)state;
     job_end e;
     alone();
+    leaks_of_children(false);
     run(&e, "launch", "-n", "2", "--", binary(), TRAIN("launched", "2", "--device", "cpu", "--zero", "3"));
+    leaks_of_children(true);
     if (e.status && (strstr(e.err, "MPI") || strstr(e.err, "libuv")))
         skip();
     assert_int_equal(e.status, 0);
