@@ -194,8 +194,35 @@ static void one_pixel(void **state)
     assert_no_leak();
 }
 
+/* Windows of more pictures than have room at once, so that gradients of weights are sums of several products. */
+static void many_pictures(void **state)
+{
+    static const pc_dtype dtypes[] = {PC_BF16, PC_F16, PC_F32};
+    (void)state;
+    pc_seed(91);
+    for (int i = 0; i < 3; i++)
+        PC_SCOPE {
+            const layer l = {.n = 23,
+                             .c = 20,
+                             .h = 800,
+                             .w = 1,
+                             .o = 64,
+                             .kh = 3,
+                             .kw = 1,
+                             .yh = 800,
+                             .yw = 1,
+                             .stride = {1, 1},
+                             .padding = {1, 0},
+                             .activation = i < 2 ? PC_ACTIVATION_NONE : PC_ACTIVATION_RELU,
+                             .dtype = dtypes[i]};
+            check(&l);
+        }
+    assert_no_leak();
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(as_loops_over_taps), cmocka_unit_test(one_pixel)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(as_loops_over_taps), cmocka_unit_test(one_pixel),
+                                       cmocka_unit_test(many_pictures)};
     return cmocka_run_group_tests_name("ops.conv2d_small", tests, NULL, NULL);
 }

@@ -93,8 +93,8 @@ typedef struct part {
     void *dx, *windows;
 } part;
 
-/* dweight (+)= dy^T windows. */
-static pc_status add_weights(const part *p, bool add, void *dweight)
+/* dweight (+)= dy^T windows; `wide`: of reals, whatever the factors are. */
+static pc_status add_weights(const part *p, bool add, void *dweight, bool wide)
 {
     const geometry *g = &p->g;
     const pc__conv *s = g->s;
@@ -113,7 +113,7 @@ static pc_status add_weights(const part *p, bool add, void *dweight)
                               .accumulate = add};
     if (!one_tap(s))
         PC__TRY(PC__R(take_windows)(g, p->x, p->windows));
-    return multiply(s, &product, false);
+    return multiply(s, &product, wide);
 }
 
 static pc_status input(const part *p, const void *weight)
@@ -156,12 +156,16 @@ pc_status PC__R(conv2d_backward_product)(const pc__conv *s, const void *x, const
     pc__conv some = *s;
     some.n = one_tap(s) ? s->n : PC__MIN(PC__MAX(WINDOWS_MOST / PC__MAX(picture, 1), 1), s->n);
     const int64_t step = PC__MAX(some.n, 1), windows = one_tap(s) ? 0 : round_up(step * picture, 64);
-    char *room = pc__alloc_aligned((size_t)(windows + (cut ? count * (int64_t)sizeof(real) : 0) + 1), 64);
+    const int64_t weights = s->o * g.out;
+    const bool wide = s->half && dweight && step < s->n; /* sums of several products are rounded once */
+    const int64_t behind = (cut ? count : 0) + (wide ? weights : 0);
+    char *room = pc__alloc_aligned((size_t)(windows + behind * (int64_t)sizeof(real) + 1), 64);
     if (!room)
         return PC_ERR_MEMORY;
+    real *after = (real *)(void *)(room + windows);
     if (cut) {
-        copy_row(&g, dy, s->activation, y, count, (real *)(void *)(room + windows));
-        dy = room + windows;
+        copy_row(&g, dy, s->activation, y, count, after);
+        dy = after, after += count;
     }
     pc_status status = PC_OK;
     for (int64_t i = 0; i < PC__MAX(s->n, 1) && status == PC_OK; i += step) {
@@ -169,10 +173,12 @@ pc_status PC__R(conv2d_backward_product)(const pc__conv *s, const void *x, const
         part p = part_of(&g, &some, i, x, dy, dx);
         p.windows = room;
         if (dweight)
-            status = add_weights(&p, i > 0, dweight);
+            status = add_weights(&p, i > 0, wide ? after : dweight, wide);
         if (status == PC_OK && dx)
             status = input(&p, weight);
     }
+    if (wide)
+        give_reals(&g, dweight, after, weights);
     pc__free(room);
     return status;
 }

@@ -56,7 +56,10 @@ void give_block(const half_product *p, const float *from, int64_t row, int64_t r
         columns *= rows, rows = 1;
     for (int64_t i = 0; i < rows; i++, from += columns) {
         const int64_t to = (row + i) * g->c_rs + column * g->c_cs;
-        if (p->wide && g->c_cs == 1)
+        if (g->accumulate)
+            for (int64_t k = 0; k < columns; k++)
+                ((float *)g->c)[to + k * g->c_cs] += from[k];
+        else if (p->wide && g->c_cs == 1)
             memcpy((float *)g->c + to, from, (size_t)columns * sizeof *from);
         else if (p->wide)
             for (int64_t k = 0; k < columns; k++)

@@ -17,7 +17,7 @@ static inline const pc_bf16 *half_at(const void *from, int64_t i)
     return (const pc_bf16 *)from + i;
 }
 
-/* A block of C from float32, row by row: rounded, or as it is where C is wide. */
+/* A block of C from float32, row by row: rounded, or as it is, or added, where C is wide. */
 #define give_block PC__K(give_block)
 void give_block(const half_product *p, const float *from, int64_t row, int64_t rows, int64_t column, int64_t columns);
 
