@@ -1,11 +1,13 @@
 /* Pictures of few pixels, whose kernels reach beyond them on all sides, and strides: against loops over every tap in double. */
 #include "channels_last.h"
 #include "device.h"
+#include "failing.h"
 
 #include <math.h>
 #include <paracord/autograd.h>
 #include <paracord/ops.h>
 #include <paracord/random.h>
+#include <paracord/threads.h>
 
 typedef struct layer {
     int64_t n, c, h, w, o, kh, kw, yh, yw;
@@ -220,9 +222,49 @@ static void many_pictures(void **state)
     assert_no_leak();
 }
 
+/* --- memory --- */
+
+static atomic_size_t largest; /* bytes that were asked for at once */
+
+static void *noted_alloc(void *context, size_t bytes, size_t alignment)
+{
+    size_t most = atomic_load(&largest);
+    while (bytes > most && !atomic_compare_exchange_weak(&largest, &most, bytes)) {
+    }
+    return failing_alloc(context, bytes, alignment);
+}
+
+/* Windows have room for some pictures, however many threads there are. */
+static void little_room(void **state)
+{
+    static const pc_allocator noted = {noted_alloc, failing_resize, failing_free, NULL};
+    (void)state;
+    if (pc_allocator_set(&noted) != PC_OK) { /* a device has memory of its own */
+        pc_error_clear();
+        skip();
+    }
+    pc_threads_set(64);
+    for (int half = 0; half < 2; half++)
+        PC_SCOPE {
+            const pc_dtype dtype = half ? PC_BF16 : PC_F32;
+            pc_tensor *x = pc_zeros(PC_SHAPE(1, 64, 96, 96), dtype, test_device());
+            pc_tensor *w = pc_ones(PC_SHAPE(64, 64, 3, 3), dtype, test_device());
+            assert_ok(pc_require_grad(x, true));
+            pc_tensor *y = pc_fn_conv2d(x, w, NULL, (pc_fn_conv2d_options){.stride = {2, 2}, .padding = {1, 1}});
+            assert_not_null_ok(y);
+            atomic_store(&largest, 0);
+            assert_ok(pc_backward_with(y, pc_ones(PC_SHAPE(1, 64, 48, 48), dtype, test_device())));
+            assert_close(pc_item(pc_slice(pc_reshape(pc_grad(x), PC_SHAPE(64 * 96 * 96)), 0, 0, 1, 1)), 64, 0);
+            assert_in_range(atomic_load(&largest), 1, 8 << 20);
+        }
+    pc_threads_set(0);
+    assert_no_leak();
+    assert_ok(pc_allocator_set(NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(as_loops_over_taps), cmocka_unit_test(one_pixel),
-                                       cmocka_unit_test(many_pictures)};
+                                       cmocka_unit_test(many_pictures), cmocka_unit_test(little_room)};
     return cmocka_run_group_tests_name("ops.conv2d_small", tests, NULL, NULL);
 }

@@ -77,7 +77,7 @@ static void add_task(void *context, int64_t n)
     const geometry *g = w->g;
     const pc__conv *s = g->s;
     const int64_t area = g->yh * g->yw, taps = s->kh * s->kw, count = s->h * s->w * s->c, size = sizeof(real);
-    real *own = (real *)(w->rooms + pc__thread() * w->room), *turned = own + count;
+    real *own = (real *)(w->rooms + pc__thread() * w->room), *turned = s->half ? own + count : own;
     char *to = w->dx + n * count * g->size;
     real *image = s->half ? own : (real *)to;
     memset(image, 0, (size_t)(count * size));
@@ -91,26 +91,29 @@ static void add_task(void *context, int64_t n)
         give_reals(g, to, image, count);
 }
 
-static pc_status run(windows *w, int64_t tasks, pc__part_fn part)
+/* `picture`: each thread has room for one. */
+static pc_status run(windows *w, int64_t tasks, pc__part_fn part, bool picture)
 {
     const geometry *g = w->g;
     const pc__conv *s = g->s;
-    const int threads = pc__threads(8 * s->n * g->yh * g->yw * g->out * (int64_t)sizeof(real));
-    w->room = round_up((g->out + s->h * s->w * s->c) * (int64_t)sizeof(real), 64);
-    w->rooms = pc__alloc_aligned((size_t)(threads * w->room), 64);
+    const int most = pc__threads(8 * s->n * g->yh * g->yw * g->out * (int64_t)sizeof(real));
+    const int64_t threads = PC__MIN(most, tasks);
+    const int64_t numbers = (turns(s) ? g->out : 0) + (picture ? s->h * s->w * s->c : 0);
+    w->room = round_up(numbers * (int64_t)sizeof(real), 64);
+    w->rooms = pc__alloc_aligned((size_t)(threads * w->room + 1), 64);
     if (!w->rooms)
         return PC_ERR_MEMORY;
-    pc__parallel(threads, tasks, part, w);
+    pc__parallel((int)threads, tasks, part, w);
     pc__free(w->rooms);
     return PC_OK;
 }
 
 pc_status PC__R(take_windows)(const geometry *g, const void *x, void *to)
 {
-    return run(&(windows){.g = g, .x = x, .windows = to}, g->s->n * g->yh * g->yw, take_task);
+    return run(&(windows){.g = g, .x = x, .windows = to}, g->s->n * g->yh * g->yw, take_task, false);
 }
 
 pc_status PC__R(add_windows)(const geometry *g, const real *from, void *dx)
 {
-    return run(&(windows){.g = g, .dx = dx, .windows = (char *)from}, g->s->n, add_task);
+    return run(&(windows){.g = g, .dx = dx, .windows = (char *)from}, g->s->n, add_task, g->s->half);
 }
