@@ -13,7 +13,7 @@ typedef struct pc__named {
     char name[PC__NAME_MAX];
     void *object;              /* pc_tensor or pc_module */
     bool kept;                 /* of buffers: in the state dict */
-    const struct pc__cut *cut; /* of parameters: which part of a whole one it is (dist/parallel.h); NULL: it is whole */
+    const struct pc__cut *cut; /* of parameters: which part of a whole one it is (parallel/cut.h); NULL: it is whole */
 } pc__named;
 
 typedef struct pc__hook {

@@ -33,7 +33,7 @@ struct pc_zero {
     pc_tensor **own;      /* by bucket: the reduced gradients of this rank's part */
     pc__piece *pieces;
     int piece_count, piece_room;
-    pc_group *network; /* ranks among which the network is cut up (dist/parallel.h); NULL: it is whole */
+    pc_group *network; /* ranks among which the network is cut up (parallel/cut.h); NULL: it is whole */
 
     /* zero_weights.c: stage 3 */
     pc__twin *twin;
