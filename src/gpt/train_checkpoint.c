@@ -95,6 +95,15 @@ static bool all_well(const pc__gpt_training *t, const begun *mine, begun *all, p
     return well;
 }
 
+/* In the words in which ranks hear of another's error, which is the one to tell. */
+static pc_status heard(const pc__gpt_training *t, const char *path, const begun *all)
+{
+    int r = 0;
+    while (r < t->ranks - 1 && all[r].status == PC_OK)
+        r++;
+    return pc__fail(PC_ERR_FILE, "rank %d could not write %s", r, path);
+}
+
 /* All ranks write, and the first makes it the checkpoint when all have. What fails in one is told by it. */
 static pc_status save_together(const pc__gpt_training *t, const char *path, begun mine, pc__gpt_pieces *p)
 {
@@ -113,8 +122,7 @@ static pc_status save_together(const pc__gpt_training *t, const char *path, begu
     else if (!written && !t->rank && temporary)
         (void)remove(temporary);
     if (status == PC_OK && !written)
-        status =
-            mine.status != PC_OK ? mine.status : pc__fail(PC_ERR_FILE, "%s: another rank could not write it", path);
+        status = mine.status != PC_OK ? mine.status : heard(t, path, all);
     pc__free(temporary);
     pc__free(all);
     return status;

@@ -2,6 +2,7 @@
  * one device; a checkpoint is anybody's, and goes on to the bits of a training that was never stopped. */
 #include "dist/threads.h"
 
+#include "failing.h"
 #include "ranks.h"
 
 /* The checkpoint of the run, for comparisons. */
@@ -218,13 +219,79 @@ static void one_that_fails(void **state)
     (void)remove(path);
 }
 
+/* --- the last rank alone is out of memory, at the end of the training, which is in its checkpoint --- */
+
+static _Thread_local bool last;
+static atomic_int counted, refused; /* allocations of the last rank; the number of one that fails */
+
+static bool refuses(void)
+{
+    return last && atomic_fetch_add(&counted, 1) == atomic_load(&refused);
+}
+
+static void *last_alloc(void *context, size_t bytes, size_t alignment)
+{
+    return refuses() ? NULL : failing_alloc(context, bytes, alignment);
+}
+
+static void *last_resize(void *context, void *block, size_t bytes)
+{
+    return refuses() ? NULL : failing_resize(context, block, bytes);
+}
+
+static void work_counted(rank_work *r)
+{
+    last = r->rank == 3;
+    const pc_status status = train(r->context, r->group, r->rank, r->device);
+    last = false;
+    RANK_OK(status);
+}
+
+static int train_refusing(int number, rank_work ranks[RANKS_MAX])
+{
+    job j = {.cut = 2, .zero = 1};
+    drop_run();
+    atomic_store(&counted, 0);
+    atomic_store(&refused, number);
+    ranks_run(4, ranks, work_counted, &j);
+    return atomic_load(&counted);
+}
+
+static void one_that_is_out_of_memory(void **state)
+{
+    enum { AT_THE_END = 8 };
+    rank_work ranks[RANKS_MAX];
+    char path[LONGEST];
+    int told = 0;
+    (void)state;
+    if (ranks_most() < 4 || ranks_are_processes() || test_device().type != PC_CPU)
+        skip();
+    (void)train_refusing(-1, ranks); /* what is kept of memory is there then */
+    const int all = train_refusing(-1, ranks);
+    for (int i = 1; i <= AT_THE_END; i++) {
+        (void)train_refusing(all - i, ranks);
+        if (ranks[3].error.status == PC_OK)
+            continue;
+        assert_int_equal(ranks[3].error.status, PC_ERR_MEMORY);
+        for (int k = 0; k < 3; k++)
+            if (strncmp(ranks[k].error.message, "rank 3", 6) != 0)
+                fail_msg("rank %d: %s", k, ranks[k].error.message);
+        assert_int_equal(access(in_folder(path, "run/checkpoint"), F_OK), -1);
+        told++;
+    }
+    assert_true(told > 0);
+}
+
 int main(void)
 {
+    static const pc_allocator counting = {last_alloc, last_resize, failing_free, NULL};
+    if (pc_allocator_set(&counting) != PC_OK)
+        return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_learn_the_same),  cmocka_unit_test(files_are_whole),
         cmocka_unit_test(another_cut_goes_on), cmocka_unit_test(goes_on_to_the_same_bits),
         cmocka_unit_test(in_bfloat16),         cmocka_unit_test(wrong_numbers),
-        cmocka_unit_test(one_that_fails),
+        cmocka_unit_test(one_that_fails),      cmocka_unit_test(one_that_is_out_of_memory),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }
