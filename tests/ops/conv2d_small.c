@@ -255,7 +255,8 @@ static void little_room(void **state)
             atomic_store(&largest, 0);
             assert_ok(pc_backward_with(y, pc_ones(PC_SHAPE(1, 64, 48, 48), dtype, test_device())));
             assert_close(pc_item(pc_slice(pc_reshape(pc_grad(x), PC_SHAPE(64 * 96 * 96)), 0, 0, 1, 1)), 64, 0);
-            assert_in_range(atomic_load(&largest), 1, 8 << 20);
+            assert_in_range(atomic_load(&largest), 1,
+                            32 << 20); /* products have some for each thread; pictures would take 150 MB */
         }
     pc_threads_set(0);
     assert_no_leak();
