@@ -173,6 +173,11 @@ void pc__gpt_ranks_fail(pc__gpt_training *t, pc_status status)
         pc__group_fail_as(t->network, t->rank);
     if (t->network && t->data)
         pc__group_fail_as(t->data, t->rank);
+    /* a launch may be on its way with calls of groups that are freed next; they fail by now */
+    pc_error before = pc__error_take();
+    if (pc_device_synchronize(t->device) != PC_OK)
+        pc_error_clear();
+    (void)pc__error_put(&before);
 }
 
 void pc__gpt_ranks_free(pc__gpt_training *t)
