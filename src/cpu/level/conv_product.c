@@ -11,7 +11,8 @@ enum {
     OUTPUTS = 4,            /* at least so many for each place */
     COLUMNS_MOST = 2,       /* of y; more fill a tile */
     OUTPUTS_LEAST = 64,     /* each number of a window that is copied is multiplied with so many */
-    WINDOWS_MOST = 4 << 20, /* bytes at once */
+    WINDOWS_MOST = 4 << 20, /* bytes at once, */
+    PICTURE_MOST = 4,       /* but up to so many times that of one picture */
 };
 
 static int64_t places_of(const pc__conv *s)
@@ -27,7 +28,9 @@ bool PC__R(conv2d_is_product)(const pc__conv *s)
 /* 16-bit gradients before an activation would have to be rounded once more. */
 static bool multiplies(const pc__conv *s)
 {
-    return s->pool <= 1 && s->o >= OUTPUTS_LEAST && (s->activation == PC__ACT_NONE || !s->half);
+    const int64_t picture = pc__conv_yh(s) * pc__conv_yw(s) * s->kh * s->kw * s->c * (int64_t)sizeof(real);
+    return s->pool <= 1 && s->o >= OUTPUTS_LEAST && picture <= PICTURE_MOST * WINDOWS_MOST &&
+           (s->activation == PC__ACT_NONE || !s->half);
 }
 
 bool PC__R(conv2d_weights_are_product)(const pc__conv *s)
