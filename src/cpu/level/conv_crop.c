@@ -1,6 +1,7 @@
 /* conv_crop.c: convolutions of pictures so small that some taps lie on padding at every place: 8 of 9 for a 3 x 3 kernel over one
  * padded pixel, which is where deep networks end. Those taps give nothing and get nothing, so the kernels work on the others. */
 #include "cpu/level/conv.h"
+#include "cpu/level/each.h"
 #include "base/parallel.h"
 
 /* Rows (or columns) [first, first + kept) of the kernel are on the picture somewhere. */
@@ -27,44 +28,24 @@ typedef struct crop {
     bool back; /* from the part to the whole, zero elsewhere */
 } crop;
 
-#define MOVE(type)                                                                                                     \
-    {                                                                                                                  \
-        const type *in = (const type *)from;                                                                           \
-        type *out = (type *)to;                                                                                        \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            out[i] = in[i];                                                                                            \
-    }
-
-static inline void move(const char *from, char *to, int64_t n, int64_t size)
-{
-    switch (size) {
-    case 2:
-        MOVE(uint16_t)
-        break;
-    case 4:
-        MOVE(uint32_t)
-        break;
-    default:
-        MOVE(uint64_t)
-    }
-}
-
-/* Kernels of one output: of each of its channels, or one of all channels where they come last. */
+/* Kernels of one output: those of its channels side by side, tap by tap, or one of all channels where they come last. */
 static void crop_output(void *context, int64_t o)
 {
     const crop *c = context;
     const pc__conv *s = c->s;
-    const int64_t channels = s->weights_last ? s->c : 1, row = s->kw * channels, first = c->right.first * channels,
-                  kept = c->right.kept * channels, size = c->size;
-    const int64_t kernels = s->c / channels, whole_bytes = s->kh * row * size;
-    char *whole = c->whole + o * kernels * whole_bytes, *part = c->part + o * kernels * c->down.kept * kept * size;
+    const int64_t pixel = (s->weights_last ? s->c : 1) * c->size, kernels = s->weights_last ? 1 : s->c;
+    const int64_t whole_kernel = s->kh * s->kw * pixel, part_kernel = c->down.kept * c->right.kept * pixel;
+    char *whole = c->whole + o * kernels * whole_kernel, *part = c->part + o * kernels * part_kernel;
     if (c->back)
-        memset(whole, 0, (size_t)(kernels * whole_bytes));
-    for (int64_t k = 0; k < kernels; k++, whole += whole_bytes)
-        for (int64_t r = 0; r < c->down.kept; r++, part += kept * size) {
-            char *at = whole + ((c->down.first + r) * row + first) * size;
-            move(c->back ? part : at, c->back ? at : part, kept, size);
-        }
+        memset(whole, 0, (size_t)(kernels * whole_kernel));
+    for (int64_t tap = 0; tap < c->down.kept * c->right.kept; tap++, part += pixel) {
+        const int64_t row = c->down.first + tap / c->right.kept, column = c->right.first + tap % c->right.kept;
+        char *at = whole + (row * s->kw + column) * pixel;
+        const int64_t n = s->c, whole_step = s->weights_last ? c->size : whole_kernel,
+                      part_step = s->weights_last ? c->size : part_kernel;
+        pc__move(c->back ? at : part, c->back ? whole_step : part_step, c->back ? part : at,
+                 c->back ? part_step : whole_step, n, (size_t)c->size);
+    }
 }
 
 static void move_all(const crop *c)
