@@ -86,18 +86,6 @@ static pc_status gather(const pc_zero *z, int b, pc_tensor *const *pieces, pc__z
     return status;
 }
 
-pc_status pc__zero_gather_pieces(const pc_zero *zero, pc_tensor *const *pieces, pc__zero_each each, void *context)
-{
-    pc_status status = PC_OK;
-    for (int b = 0; b < zero->reducer.buckets.count && status == PC_OK; b++)
-        PC_NO_GRAD {
-            PC_SCOPE {
-                status = gather(zero, b, pieces, each, context);
-            }
-        }
-    return status;
-}
-
 static pc_status cut(const pc_zero *z, int b, pc_tensor *const *pieces, pc__zero_each each, void *context)
 {
     pc_tensor *whole = pc__bucket_part(&z->reducer.buckets, b, 1, pc__bucket_dtype(&z->reducer.buckets, b));
@@ -109,16 +97,29 @@ static pc_status cut(const pc_zero *z, int b, pc_tensor *const *pieces, pc__zero
     return status;
 }
 
-pc_status pc__zero_cut_pieces(const pc_zero *zero, pc_tensor *const *pieces, pc__zero_each each, void *context)
+typedef pc_status (*bucket_fn)(const pc_zero *z, int b, pc_tensor *const *pieces, pc__zero_each each, void *context);
+
+static pc_status by_buckets(const pc_zero *z, bucket_fn one, pc_tensor *const *pieces, pc__zero_each each,
+                            void *context)
 {
     pc_status status = PC_OK;
-    for (int b = 0; b < zero->reducer.buckets.count && status == PC_OK; b++)
+    for (int b = 0; b < z->reducer.buckets.count && status == PC_OK; b++)
         PC_NO_GRAD {
             PC_SCOPE {
-                status = cut(zero, b, pieces, each, context);
+                status = one(z, b, pieces, each, context);
             }
         }
     return status;
+}
+
+pc_status pc__zero_gather_pieces(const pc_zero *zero, pc_tensor *const *pieces, pc__zero_each each, void *context)
+{
+    return by_buckets(zero, gather, pieces, each, context);
+}
+
+pc_status pc__zero_cut_pieces(const pc_zero *zero, pc_tensor *const *pieces, pc__zero_each each, void *context)
+{
+    return by_buckets(zero, cut, pieces, each, context);
 }
 
 /* In stage 3 a rank has its pieces alone, and nobody has to be told. */
