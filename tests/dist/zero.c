@@ -1,8 +1,7 @@
 /* ZeRO's stages: where weights are, who may use them, what memory they take; gradients in 16 bits. */
 #include "dist/threads.h"
+#include "dist/zero.h"
 #include "parallel/zero_state.h"
-
-#include <paracord/amp.h>
 
 enum { LAYERS = 16, WIDTH = 96, ROWS = 4, STEPS = 3 };
 
@@ -16,12 +15,7 @@ typedef struct trial {
 
 static pc_module *network(pc_device device)
 {
-    pc_seed(5);
-    pc_module *layers[LAYERS];
-    for (int i = 0; i < LAYERS; i++)
-        layers[i] = pc_linear(WIDTH, WIDTH, .activation = PC_ACTIVATION_RELU);
-    pc_module *net = pc_sequential_new(layers, LAYERS);
-    return pc_module_to(net, device, PC_F32) == PC_OK ? net : NULL;
+    return square_layers(device, LAYERS, WIDTH);
 }
 
 typedef struct learner {
@@ -35,16 +29,7 @@ typedef struct learner {
 static pc_status learn(void *user)
 {
     const learner *l = user;
-    pc_status status = PC_OK;
-    PC_SCOPE {
-        PC_AUTOCAST(l->trial->half ? PC_BF16 : PC_F32) {
-            pc_tensor *y = pc_cast(pc_forward(l->net, l->x), PC_F32);
-            status = pc_backward(pc_mean(pc_mul(y, y)));
-        }
-        if (status == PC_OK)
-            status = l->zero ? pc_zero_step(l->zero, l->optimizer) : pc_optimizer_step(l->optimizer);
-    }
-    return status;
+    return learn_squares(l->net, l->x, l->trial->half, l->zero, l->optimizer);
 }
 
 /* --- weights that are elsewhere --- */

@@ -1,9 +1,8 @@
 /* pc_zero with .offload: the bits of a training without it; device memory falls by what pinned host memory has, which is counted
  * and freed; who may read and write it; and host memory that is not there. */
 #include "dist/threads.h"
+#include "dist/zero.h"
 #include "failing.h"
-
-#include <paracord/amp.h>
 
 enum { LAYERS = 5, WIDTH = 61, ROWS = 4, STEPS = 4, NUMBERS = LAYERS * (WIDTH * WIDTH + WIDTH) };
 
@@ -17,12 +16,7 @@ typedef struct trial {
 
 static pc_module *network(pc_device device)
 {
-    pc_seed(5);
-    pc_module *layers[LAYERS];
-    for (int i = 0; i < LAYERS; i++)
-        layers[i] = pc_linear(WIDTH, WIDTH, .activation = PC_ACTIVATION_RELU);
-    pc_module *net = pc_sequential_new(layers, LAYERS);
-    return net && pc_module_to(net, device, PC_F32) == PC_OK ? net : NULL;
+    return square_layers(device, LAYERS, WIDTH);
 }
 
 typedef struct learner {
@@ -36,16 +30,7 @@ typedef struct learner {
 static pc_status learn(void *user)
 {
     const learner *l = user;
-    pc_status status = PC_OK;
-    PC_SCOPE {
-        PC_AUTOCAST(l->trial->half ? PC_BF16 : PC_F32) {
-            pc_tensor *y = pc_cast(pc_forward(l->net, l->x), PC_F32);
-            status = pc_backward(pc_mean(pc_mul(y, y)));
-        }
-        if (status == PC_OK)
-            status = pc_zero_step(l->zero, l->optimizer);
-    }
-    return status;
+    return learn_squares(l->net, l->x, l->trial->half, l->zero, l->optimizer);
 }
 
 static pc_status begin(learner *l, const rank_work *r)
