@@ -177,6 +177,42 @@ static void no_file_of_some(void **state)
     done(calls, &s);
 }
 
+/* Rank 2 was killed in front of the second call: rank 0 is done with the first, in which rank 1 has still to hear of it. */
+static void no_file_of_one_that_came(void **state)
+{
+    (void)state;
+    pc_calls_summary s;
+    for (double since = 8.999; since > 4; since -= 4) {
+        rank_file a = begin_file(0, 3, 0), b = begin_file(1, 3, 0);
+        add(&a, "world", 1, "all_reduce", 8, 3, "cpu", "done", since, since + 1e-4);
+        add(&a, "world", 2, "all_reduce", 8, 3, "cpu", "failed", since + 2e-4, since + 3e-4);
+        add(&b, "world", 1, "all_reduce", 8, 3, "cpu", "running", since, 0);
+        end_file(&a);
+        end_file(&b);
+        pc_calls *calls = summed(&s);
+        assert_int_equal(s.finding_count, 1);
+        says(s.findings[0].words, since > 8 ? "rank 2 never came to call 2 of world, " : "all ranks are in call 1");
+        says(s.findings[0].words, since > 8 ? "it has left no file" : "or a rank that has left no file");
+        done(calls, &s);
+    }
+}
+
+/* The root of a broadcast is done before others come. */
+static void done_before_others_come(void **state)
+{
+    (void)state;
+    pc_calls_summary s;
+    rank_file a = begin_file(0, 3, 0), b = begin_file(1, 3, 0);
+    add(&a, "world", 1, "broadcast", 8, 3, "cpu", "done", 8.999, 8.9991);
+    add(&b, "world", 1, "broadcast", 8, 3, "cpu", "running", 8.999, 0);
+    end_file(&a);
+    end_file(&b);
+    pc_calls *calls = summed(&s);
+    assert_int_equal(s.finding_count, 1);
+    says(s.findings[0].words, "rank 2 never came to call 1 of world, broadcast");
+    done(calls, &s);
+}
+
 static void refused_files(void **state)
 {
     (void)state;
@@ -262,6 +298,8 @@ int main(void)
         cmocka_unit_test(groups_that_wait_for_each_other),
         cmocka_unit_test(devices_and_queues),
         cmocka_unit_test(no_file_of_some),
+        cmocka_unit_test(no_file_of_one_that_came),
+        cmocka_unit_test(done_before_others_come),
         cmocka_unit_test(refused_files),
     };
     return cmocka_run_group_tests(tests, prepare, tidy);

@@ -22,6 +22,18 @@ static bool is_over(const pc__seen_call *c)
     return c->state == PC__SEEN_DONE;
 }
 
+/* Whether all ranks came to these n calls: they are done where they left a record, or one is, with what nobody gets from this
+ * call before all others have come. */
+static bool all_came(const pc__side *s, int first, int n, int over)
+{
+    static const char *const together[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier"};
+    const pc__seen_call *c = s->list[first];
+    bool waits = false;
+    for (int i = 0; i < (int)(sizeof together / sizeof *together); i++)
+        waits = waits || (!strcmp(c->op, together[i]) && (c->count || !c->dtype[0]));
+    return n == s->size || over == n || (over && waits);
+}
+
 /* Up to the first number where the ranks part. */
 static pc_status look(const pc__side *s, pc_calls_summary *summary, int *room)
 {
@@ -35,8 +47,8 @@ static pc_status look(const pc__side *s, pc_calls_summary *summary, int *room)
             same = same && pc__side_alike(s->list[i], most);
             over += is_over(s->list[i]);
         }
-        /* Where all that came are done the others were there, too, and have left no file. */
-        const bool short_yet = n == s->size && pc__side_waited(s, first, n) < PATIENCE;
+        const bool came = all_came(s, first, n, over); /* those without a file, too */
+        const bool short_yet = came && pc__side_waited(s, first, n) < PATIENCE;
         if (same && (over == n || short_yet))
             continue;
         pc_calls_finding *f = add(summary, room, most);
@@ -44,7 +56,7 @@ static pc_status look(const pc__side *s, pc_calls_summary *summary, int *room)
             return PC_ERR_MEMORY;
         if (!same)
             pc__side_say_mismatch(s, first, n, most, f->words, sizeof f->words);
-        else if (n < s->size)
+        else if (!came)
             pc__side_say_missing(s, first, n, most, f->words, sizeof f->words);
         else {
             char call[128];
@@ -52,8 +64,8 @@ static pc_status look(const pc__side *s, pc_calls_summary *summary, int *room)
             snprintf(
                 f->words, sizeof f->words,
                 "all ranks are in call %lld of %s, %s, and %d of them are done: what it waits for is the device or the "
-                "network between them",
-                (long long)number, most->group, call, over);
+                "network between them%s",
+                (long long)number, most->group, call, over, n < s->size ? ", or a rank that has left no file" : "");
         }
         return PC_OK;
     }

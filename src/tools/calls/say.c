@@ -54,6 +54,23 @@ static void say_elsewhere(const pc__side *s, int who, char *words, size_t n)
                  pc__seen_time(f->now - last->finished, time));
 }
 
+static bool is_on_its_way(const pc__side *s, int r, const pc__seen_call *to)
+{
+    const pc__seen_call *last = s->who[r] >= 0 ? pc__seen_last(s->calls, s->who[r]) : NULL;
+    return last && last->state == PC__SEEN_RUNNING && !strcmp(last->group, to->group) && pc__side_counts(last) &&
+           last->number < to->number;
+}
+
+/* Ranks that are still in an earlier call of the group are not the ones to look for, unless all are such. */
+static void leave_out_those_on_their_way(const pc__side *s, const pc__seen_call *to)
+{
+    bool others = false;
+    for (int r = 0; r < s->size; r++)
+        others = others || (s->set[r] && !is_on_its_way(s, r, to));
+    for (int r = 0; r < s->size; r++)
+        s->set[r] = s->set[r] && !(others && is_on_its_way(s, r, to));
+}
+
 void pc__side_say_missing(const pc__side *s, int first, int n, const pc__seen_call *most, char *words, size_t room)
 {
     char missing[96], call[128], elsewhere[256] = "", there[96], time[32], which[32] = "";
@@ -62,6 +79,7 @@ void pc__side_say_missing(const pc__side *s, int first, int n, const pc__seen_ca
         s->set[r] = true;
     for (int i = first; i < first + n; i++)
         s->set[s->list[i]->rank] = false;
+    leave_out_those_on_their_way(s, most);
     for (int r = s->size - 1; r >= 0; r--)
         one = s->set[r] ? r : one;
     pc__side_names(s, missing, sizeof missing);
