@@ -27,29 +27,33 @@ typedef struct work {
     real *scores;          /* [KEYS][PANEL] */
     real *factors;         /* the same, of a dropout */
     real *k_room, *v_room; /* [KEYS][e or ev] */
+    real *room;            /* [PANEL][e or ev] */
+    bool gather;           /* keys and values, for panels that take turns with them */
 } work;
 
 static int64_t room_for(const pc__attention *a, int64_t queries)
 {
-    return (a->e + a->ev) * (queries + KEYS) + (a->p > 0 ? 2 : 1) * KEYS * PANEL;
+    return (a->e + a->ev) * (queries + KEYS) + (a->p > 0 ? 2 : 1) * KEYS * PANEL + PANEL * PC__MAX(a->e, a->ev);
 }
 
 static void begin(work *w, const pc__attention *a, real *scratch, int64_t batch, int64_t query, int64_t end)
 {
     w->scores = scratch, w->factors = scratch + KEYS * PANEL;
     scratch += (a->p > 0 ? 2 : 1) * KEYS * PANEL;
+    w->room = scratch, scratch += PANEL * PC__MAX(a->e, a->ev);
+    w->k_room = scratch, scratch += KEYS * a->e;
+    w->v_room = scratch, scratch += KEYS * a->ev;
+    w->gather = end - query > PANEL;
     for (int n = 0; query + n * PANEL < end; n++, scratch += (a->e + a->ev) * PANEL) {
         running *r = &w->panel[n];
         *r = (running){.p = panel_of(batch, query + n * PANEL, end), .turned = scratch, .sums = scratch + a->e * PANEL};
         for (int i = 0; i < PANEL; i++)
             r->most[i] = -(real)INFINITY;
-        take_turned(&a->q, matrix(a, &a->q, batch), &r->p, a->e, (real)a->scale, r->turned);
+        const real_rows q = rows_of(a, &a->q, batch, r->p.query, r->p.count, a->e, w->room, false);
+        take_turned(&q, &r->p, a->e, (real)a->scale, r->turned);
         if (a->s == 0)
             memset(r->sums, 0, (size_t)(a->ev * PANEL) * sizeof(real));
     }
-    /* Keys that one panel alone reads are not copied. */
-    w->k_room = end - query > PANEL ? scratch : NULL;
-    w->v_room = end - query > PANEL ? scratch + KEYS * a->e : NULL;
 }
 
 /* The new maxima, into `most`, and what they are as numbers that can be subtracted; exp(old - new) into `shrink`. */
@@ -90,8 +94,8 @@ static void scale_lanes(real *values, int64_t rows, int vectors, const real *by)
             AT(values + e * PANEL + v * W) *= AT(by + v * W);
 }
 
-static void attend(const pc__attention *a, const work *w, running *r, const key_rows *k, const key_rows *v, int64_t key,
-                   int64_t keys)
+static void attend(const pc__attention *a, const work *w, running *r, const real_rows *k, const real_rows *v,
+                   int64_t key, int64_t keys)
 {
     real subtract[PANEL], shrink[PANEL];
     const panel *p = &r->p;
@@ -108,14 +112,14 @@ static void attend(const pc__attention *a, const work *w, running *r, const key_
     multiply(v->at, v->column, v->row, a->ev, keys, w->scores, p, r->sums, key > 0);
 }
 
-static void finish(const pc__attention *a, running *r)
+static void finish(const pc__attention *a, const work *w, running *r)
 {
     real by[PANEL];
     const panel *p = &r->p;
     for (int i = 0; i < p->vectors * W; i++)
         by[i] = r->total[i] == 0 ? 0 : 1 / r->total[i];
     scale_lanes(r->sums, a->ev, p->vectors, by);
-    put_turned(&a->y, (real *)a->y.data + pc__matrix_at(a, &a->y, p->batch), p, a->ev, r->sums);
+    put_turned(a, &a->y, p, a->ev, r->sums, w->room);
     real *norms = a->norms ? (real *)a->norms + p->batch * a->l + p->query : NULL;
     for (int64_t i = 0; norms && i < p->count; i++)
         norms[i] = r->total[i] == 0 ? (real)INFINITY : r->most[i] + LOG(r->total[i]);
@@ -130,8 +134,8 @@ static void block_run(void *context, int64_t task)
     work w;
     begin(&w, a, f->scratch + pc__thread() * f->room, batch, first, end);
     for (int64_t key = 0, most; (most = keys_seen(a, key, KEYS, end)) > 0; key += KEYS) {
-        const key_rows k = rows_of(&a->k, matrix(a, &a->k, batch), key, most, a->e, w.k_room);
-        const key_rows v = rows_of(&a->v, matrix(a, &a->v, batch), key, most, a->ev, w.v_room);
+        const real_rows k = rows_of(a, &a->k, batch, key, most, a->e, w.k_room, w.gather);
+        const real_rows v = rows_of(a, &a->v, batch, key, most, a->ev, w.v_room, w.gather);
         for (int n = 0; first + n * PANEL < end; n++) {
             running *r = &w.panel[n];
             const int64_t keys = keys_seen(a, key, most, r->p.query + r->p.count);
@@ -140,7 +144,7 @@ static void block_run(void *context, int64_t task)
         }
     }
     for (int n = 0; first + n * PANEL < end; n++)
-        finish(a, &w.panel[n]);
+        finish(a, &w, &w.panel[n]);
 }
 
 /* Queries of a task, by sizes alone; results do not depend on it. */

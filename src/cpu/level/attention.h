@@ -15,16 +15,18 @@ typedef struct pc__matrices {
     int64_t batch[PC_MAX_DIMS];
 } pc__matrices;
 
-/* y = softmax(scale q k^T + mask) v, all but the mask of the type: q [l][e], k [s][e], v [s][ev], y [l][ev]. */
+/* y = softmax(scale q k^T + mask) v: q [l][e], k [s][e], v [s][ev], y [l][ev]. All but mask and norms are of `type`, which the
+ * kernels of float32 take in 16 bits, too: they convert what they are about to work on. */
 typedef struct pc__attention {
     int dims; /* of the batch */
     int64_t shape[PC_MAX_DIMS], batches, l, s, e, ev;
     pc__matrices q, k, v, y;
-    pc__matrices mask; /* data NULL for none */
-    bool mask_is_bool, causal;
+    pc__matrices mask;        /* data NULL for none */
+    pc_dtype type, mask_type; /* the mask's: bool, or the kernel's */
+    bool causal;
     double scale, p;       /* p: of a dropout, 0 for none */
     uint64_t seed, stream; /* of its draw */
-    void *norms;           /* [batches][l], or NULL */
+    void *norms;           /* [batches][l] of the kernel's type, or NULL */
     /* What the backward pass has besides: the gradient of y, and where those of q, k and v go. */
     pc__matrices g, dq, dk, dv;
 } pc__attention;

@@ -18,10 +18,11 @@ typedef struct backward {
 typedef struct work {
     const backward *b;
     int64_t batch, first, end; /* its keys */
-    key_rows k, v;             /* those keys and values, */
+    real_rows k, v;            /* those keys and values, */
     real *k_room, *v_room;     /* [keys][e or ev], where they were copied to */
+    real_rows q_rows, g_rows;  /* of a block of queries, zero up to whole vectors */
     real *q, *g;               /* [PANELS][e or ev][PANEL] */
-    real *y;                   /* [ev][PANEL] */
+    real *y, *y_room;          /* [ev][PANEL], [PANEL][ev] */
     real *weights, *slopes;    /* [PANELS][KEYS][PANEL]: weights, and gradients of scaled scores */
     real *factors;             /* [KEYS][PANEL] of a dropout */
     real *dq;                  /* [PANELS][e][PANEL] */
@@ -47,6 +48,7 @@ static work work_in(const backward *b, real *scratch, int64_t *used)
                   .q = some(scratch, used, QUERIES * e),
                   .g = some(scratch, used, QUERIES * ev),
                   .y = some(scratch, used, PANEL * ev),
+                  .y_room = some(scratch, used, PANEL * ev),
                   .weights = some(scratch, used, QUERIES * KEYS),
                   .slopes = some(scratch, used, QUERIES * KEYS),
                   .factors = some(scratch, used, b->a->p > 0 ? KEYS * PANEL : 0),
@@ -59,15 +61,37 @@ static work work_in(const backward *b, real *scratch, int64_t *used)
                   .dv = some(scratch, used, b->keys * b->ev)};
 }
 
+INLINE real_rows from_row(real_rows from, int64_t first)
+{
+    return (real_rows){from.at + first * from.row, from.row, from.column};
+}
+
+/* Rows of queries that vectors read whole: those of m where they lie so, else in `room`. */
+static real_rows whole_rows(const work *w, const pc__matrices *m, int64_t query, int64_t count, int64_t columns,
+                            int64_t width, real *room)
+{
+    const pc__attention *a = w->b->a;
+    if (!in_halves(a) && m->column == 1 && columns == width)
+        return rows_of(a, m, w->batch, query, count, columns, room, false);
+    for (int64_t i = 0; i < count; i++) {
+        take_row(a, row_of(a, m, w->batch, query + i), m->column, columns, room + i * width);
+        for (int64_t e = columns; e < width; e++)
+            room[i * width + e] = 0;
+    }
+    return (real_rows){room, width, 1};
+}
+
 /* A panel of queries, turned, and what its rows need. */
 static void take_panel(const work *w, int64_t n, int64_t query, int64_t end)
 {
     const pc__attention *a = w->b->a;
     const panel p = panel_of(w->batch, query, end);
     real *g = w->g + n * a->ev * PANEL, *norms = w->norms + n * PANEL, *means = w->means + n * PANEL;
-    take_turned(&a->q, matrix(a, &a->q, w->batch), &p, a->e, (real)a->scale, w->q + n * a->e * PANEL);
-    take_turned(&a->g, matrix(a, &a->g, w->batch), &p, a->ev, 1, g);
-    take_turned(&a->y, matrix(a, &a->y, w->batch), &p, a->ev, 1, w->y);
+    const real_rows q_rows = from_row(w->q_rows, n * PANEL), g_rows = from_row(w->g_rows, n * PANEL);
+    const real_rows y_rows = rows_of(a, &a->y, w->batch, p.query, p.count, a->ev, w->y_room, false);
+    take_turned(&q_rows, &p, a->e, (real)a->scale, w->q + n * a->e * PANEL);
+    take_turned(&g_rows, &p, a->ev, 1, g);
+    take_turned(&y_rows, &p, a->ev, 1, w->y);
     for (int v = 0; v < p.vectors; v++) {
         vec sum = {0};
         for (int64_t e = 0; e < a->ev; e++)
@@ -85,10 +109,10 @@ static void slope(const work *w, const panel *p, int64_t n, int64_t key, int64_t
     const pc__attention *a = w->b->a;
     real *weights = w->weights + n * KEYS * PANEL, *slopes = w->slopes + n * KEYS * PANEL;
     const int64_t at = key - w->first;
-    const key_rows k = {w->k.at + at * w->k.row, w->k.row, w->k.column}, *v = &w->v;
+    const real_rows k = from_row(w->k, at), v = from_row(w->v, at);
     score(a, p, w->q + n * a->e * PANEL, &k, key, keys, weights);
     exp_of(weights, w->norms + n * PANEL, keys, p->vectors);
-    multiply(v->at + at * v->row, v->row, v->column, keys, a->ev, w->g + n * a->ev * PANEL, p, slopes, false);
+    multiply(v.at, v.row, v.column, keys, a->ev, w->g + n * a->ev * PANEL, p, slopes, false);
     if (a->p > 0) {
         draw_factors(a, p, key, keys, w->factors);
         weaken(slopes, w->factors, keys, p->vectors);
@@ -101,20 +125,6 @@ static void slope(const work *w, const panel *p, int64_t n, int64_t key, int64_t
     if (a->p > 0)
         weaken(weights, w->factors, keys, p->vectors);
     multiply(k.at, k.column, k.row, a->e, keys, slopes, p, w->dq + n * a->e * PANEL, key > w->first);
-}
-
-/* Rows of queries that vectors read whole: those of m where they lie so, else in `room`. */
-static const real *whole_rows(const pc__matrices *m, const real *from, int64_t query, int64_t count, int64_t columns,
-                              int64_t width, real *room, int64_t *step)
-{
-    from += query * m->row;
-    *step = m->column == 1 && columns == width ? m->row : width;
-    if (m->column == 1 && columns == width)
-        return from;
-    for (int64_t i = 0; i < count; i++)
-        for (int64_t e = 0; e < width; e++)
-            room[i * width + e] = e < columns ? from[i * m->row + e * m->column] : 0;
-    return room;
 }
 
 /* to[rows][width] += the sums over queries of weights[PANELS][KEYS][PANEL], from panel `first` on, and rows[queries][width]. */
@@ -150,14 +160,12 @@ static void add_to_keys(const work *w, int64_t query, int64_t queries, int64_t k
 {
     const pc__attention *a = w->b->a;
     const int64_t e = w->b->e, ev = w->b->ev, step = a->causal ? PANEL : KEYS;
-    int64_t q_row, g_row;
-    const real *q = whole_rows(&a->q, matrix(a, &a->q, w->batch), query, queries, a->e, e, w->q_room, &q_row);
-    const real *g = whole_rows(&a->g, matrix(a, &a->g, w->batch), query, queries, a->ev, ev, w->g_room, &g_row);
+    const real_rows *q = &w->q_rows, *g = &w->g_rows;
     for (int64_t j = 0; j < keys; j += step) {
         const int64_t first = a->causal ? PC__MAX(key + j - query, 0) / PANEL : 0, rows = PC__MIN(step, keys - j);
         const int64_t at = key + j - w->first;
-        add_products(w->slopes + j * PANEL, rows, first, queries, q, q_row, e, w->dk + at * e);
-        add_products(w->weights + j * PANEL, rows, first, queries, g, g_row, ev, w->dv + at * ev);
+        add_products(w->slopes + j * PANEL, rows, first, queries, q->at, q->row, e, w->dk + at * e);
+        add_products(w->weights + j * PANEL, rows, first, queries, g->at, g->row, ev, w->dv + at * ev);
     }
 }
 
@@ -166,19 +174,20 @@ static void put_queries(const work *w, int64_t n, int64_t query, int64_t end, in
     const pc__attention *a = w->b->a;
     const panel p = panel_of(w->batch, query, end);
     real *turned = w->dq + n * a->e * PANEL;
-    const pc__matrices part = {.row = a->e, .column = 1};
     for (int64_t i = 0; i < a->e * PANEL; i += W)
         AT(turned + i) *= SPLAT((real)a->scale);
     if (w->b->parts)
-        put_turned(&part, w->b->parts + (run * a->batches + w->batch) * a->l * a->e, &p, a->e, turned);
+        turn_back(&p, a->e, turned, a->e, w->b->parts + ((run * a->batches + w->batch) * a->l + p.query) * a->e);
     else
-        put_turned(&a->dq, (real *)a->dq.data + pc__matrix_at(a, &a->dq, w->batch), &p, a->e, turned);
+        put_turned(a, &a->dq, &p, a->e, turned, w->q_room); /* whose rows have had their turn */
 }
 
-static void block_run(const work *w, int64_t run, int64_t query)
+static void block_run(work *w, int64_t run, int64_t query)
 {
     const pc__attention *a = w->b->a;
     const int64_t queries = PC__MIN(QUERIES, a->l - query), end = query + queries;
+    w->q_rows = whole_rows(w, &a->q, query, queries, a->e, w->b->e, w->q_room);
+    w->g_rows = whole_rows(w, &a->g, query, queries, a->ev, w->b->ev, w->g_room);
     memset(w->dq, 0, (size_t)(QUERIES * a->e) * sizeof(real));
     for (int64_t n = 0; n * PANEL < queries; n++)
         take_panel(w, n, query + n * PANEL, end);
@@ -194,12 +203,13 @@ static void block_run(const work *w, int64_t run, int64_t query)
         put_queries(w, n, query + n * PANEL, end, run);
 }
 
-static void put_keys(const work *w, const pc__matrices *m, const real *from, int64_t width, int64_t columns, real scale)
+static void put_keys(const work *w, const pc__matrices *m, real *from, int64_t width, int64_t columns, real scale)
 {
-    real *to = (real *)m->data + pc__matrix_at(w->b->a, m, w->batch) + w->first * m->row;
-    for (int64_t j = w->first; j < w->end; j++, from += width, to += m->row)
+    for (int64_t j = w->first; j < w->end; j++, from += width) {
         for (int64_t e = 0; e < columns; e++)
-            to[e] = from[e] * scale;
+            from[e] *= scale;
+        put_row(w->b->a, row_of(w->b->a, m, w->batch, j), m->column, columns, from);
+    }
 }
 
 static void run_keys(void *context, int64_t task)
@@ -211,8 +221,8 @@ static void run_keys(void *context, int64_t task)
     const int64_t run = task % b->runs;
     w.batch = task / b->runs, w.first = run * b->keys, w.end = PC__MIN(w.first + b->keys, a->s);
     const int64_t count = w.end - w.first;
-    w.k = rows_of(&a->k, matrix(a, &a->k, w.batch), w.first, count, a->e, a->l > PANEL ? w.k_room : NULL);
-    w.v = rows_of(&a->v, matrix(a, &a->v, w.batch), w.first, count, a->ev, a->l > PANEL ? w.v_room : NULL);
+    w.k = rows_of(a, &a->k, w.batch, w.first, count, a->e, w.k_room, a->l > PANEL);
+    w.v = rows_of(a, &a->v, w.batch, w.first, count, a->ev, w.v_room, a->l > PANEL);
     memset(w.dk, 0, (size_t)(b->keys * b->e) * sizeof(real));
     memset(w.dv, 0, (size_t)(b->keys * b->ev) * sizeof(real));
     for (int64_t query = 0; query < a->l; query += QUERIES)
@@ -228,14 +238,13 @@ static void add_parts(void *context, int64_t task)
     const pc__attention *a = b->a;
     const int64_t blocks = (a->l + QUERIES - 1) / QUERIES, batch = task / blocks, first = task % blocks * QUERIES;
     for (int64_t i = first; i < PC__MIN(first + QUERIES, a->l); i++) {
-        real *to = (real *)a->dq.data + pc__matrix_at(a, &a->dq, batch) + i * a->dq.row;
-        const real *part = b->parts + (batch * a->l + i) * a->e;
-        memcpy(to, part, (size_t)a->e * sizeof *to);
+        real *sum = b->parts + (batch * a->l + i) * a->e;
         for (int64_t run = 1; run < b->runs; run++) {
-            part += a->batches * a->l * a->e;
+            const real *part = sum + run * a->batches * a->l * a->e;
             for (int64_t e = 0; e < a->e; e++)
-                to[e] += part[e];
+                sum[e] += part[e];
         }
+        put_row(a, row_of(a, &a->dq, batch, i), a->dq.column, a->e, sum);
     }
 }
 

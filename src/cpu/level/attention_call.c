@@ -1,4 +1,4 @@
-/* attention_call.c: the ops over attention.h's kernels. 16-bit numbers come as float32. */
+/* attention_call.c: the ops over attention.h's kernels. */
 #include "cpu/level/attention.h"
 #include "cpu/level/kernels.h"
 #include "ops/attention.h"
@@ -28,6 +28,7 @@ static pc__attention described(const pc_call *call, int more)
                        .q = matrices(q),
                        .k = matrices(k),
                        .v = matrices(v),
+                       .type = (pc_dtype)q->dtype,
                        .causal = o->causal,
                        .scale = o->scale,
                        .p = o->drawn.low,
@@ -36,7 +37,7 @@ static pc__attention described(const pc_call *call, int more)
     memcpy(a.shape, q->shape, (size_t)n * sizeof *a.shape);
     if (o->masked) {
         a.mask = matrices(call->in[more]);
-        a.mask_is_bool = call->in[more]->dtype == PC_BOOL;
+        a.mask_type = (pc_dtype)call->in[more]->dtype;
     }
     if (call->n_in > base)
         a.stream += 4 * *(const uint64_t *)pc__data(call->in[base]);

@@ -10,12 +10,15 @@ enum { BLOCK = 256, MOST = W / 4 < 1 ? 1 : W / 4 > DOT_ROWS ? DOT_ROWS : W / 4 }
 /* What a task works in, for each query. */
 typedef struct few {
     real scores[MOST][BLOCK], most[MOST], total[MOST];
-    real *sums; /* [MOST][ev] */
+    real *sums;                     /* [MOST][ev] */
+    real *q_room, *k_room, *v_room; /* [MOST or BLOCK][e or ev], of 16 bits */
+    real_rows q;
 } few;
 
 typedef struct forward {
     const pc__attention *a;
     real *scratch;
+    int64_t room; /* of it, for a thread */
 } forward;
 
 bool PC__R(attention_is_few)(const pc__attention *a)
@@ -26,16 +29,16 @@ bool PC__R(attention_is_few)(const pc__attention *a)
 
 static void take_products(const pc__attention *a, int64_t batch, int64_t key, int64_t keys, few *f)
 {
-    const real *q = matrix(a, &a->q, batch), *k = matrix(a, &a->k, batch) + key * a->k.row;
+    const real_rows k = rows_of(a, &a->k, batch, key, keys, a->e, f->k_room, false);
     for (int64_t j = 0; j < keys; j += DOT_COLUMNS) {
         const int64_t columns = PC__MIN(DOT_COLUMNS, keys - j);
         vec sums[DOT_ROWS * DOT_COLUMNS];
         const dot d = {.k = a->e / W * W,
                        .rest = a->e % W,
-                       .a = q,
-                       .a_row = a->q.row,
-                       .b = k + j * a->k.row,
-                       .b_column = a->k.row,
+                       .a = f->q.at,
+                       .a_row = f->q.row,
+                       .b = k.at + j * k.row,
+                       .b_column = k.row,
                        .sums = sums};
         dot_functions[a->l][columns](&d);
         for (int64_t i = 0; i < a->l; i++)
@@ -48,13 +51,8 @@ static void mask_row(const pc__attention *a, int64_t batch, int64_t query, int64
 {
     const pc__matrices *m = &a->mask;
     const int64_t at = m->data ? pc__matrix_at(a, m, batch) + query * m->row + key * m->column : 0;
-    const bool *allowed = m->data && a->mask_is_bool ? (const bool *)m->data + at : NULL;
-    const real *added = m->data && !a->mask_is_bool ? (const real *)m->data + at : NULL;
     for (int64_t j = 0; m->data && j < keys; j++)
-        if (allowed)
-            scores[j] = allowed[j * m->column] ? scores[j] : -(real)INFINITY;
-        else
-            scores[j] += added[j * m->column];
+        scores[j] = masked(a, at + j * m->column, scores[j]);
     for (int64_t j = PC__MAX(query + 1 - key, 0); a->causal && j < keys; j++)
         scores[j] = -(real)INFINITY;
 }
@@ -78,6 +76,7 @@ static void weigh(const pc__attention *a, few *f, int64_t i, int64_t keys)
 
 static void add_values(const pc__attention *a, int64_t batch, int64_t key, int64_t keys, few *f)
 {
+    const real_rows v = rows_of(a, &a->v, batch, key, keys, a->ev, f->v_room, false);
     for (int64_t column = 0; column < a->ev; column += TILE_WIDTH) {
         tile t = {.planes = 1,
                   .segments = 1,
@@ -85,8 +84,8 @@ static void add_values(const pc__attention *a, int64_t batch, int64_t key, int64
                   .a = f->scores[0],
                   .a_row = BLOCK,
                   .a_k = 1,
-                  .b = matrix(a, &a->v, batch) + key * a->v.row + column,
-                  .b_k = a->v.row,
+                  .b = v.at + column,
+                  .b_k = v.row,
                   .c = f->sums + column,
                   .c_row = a->ev,
                   .add = true};
@@ -98,7 +97,9 @@ static void matrix_run(void *context, int64_t batch)
 {
     const forward *w = context;
     const pc__attention *a = w->a;
-    few f = {.sums = w->scratch + pc__thread() * MOST * a->ev};
+    few f = {.sums = w->scratch + pc__thread() * w->room};
+    f.q_room = f.sums + MOST * a->ev, f.k_room = f.q_room + MOST * a->e, f.v_room = f.k_room + BLOCK * a->e;
+    f.q = rows_of(a, &a->q, batch, 0, a->l, a->e, f.q_room, false);
     memset(f.sums, 0, (size_t)(MOST * a->ev) * sizeof(real));
     for (int64_t i = 0; i < a->l; i++)
         f.most[i] = -(real)INFINITY;
@@ -110,11 +111,11 @@ static void matrix_run(void *context, int64_t batch)
         }
         add_values(a, batch, key, keys, &f);
     }
-    real *y = (real *)a->y.data + pc__matrix_at(a, &a->y, batch);
     for (int64_t i = 0; i < a->l; i++) {
         const real total = f.total[i], by = total == 0 ? 0 : 1 / total;
         for (int64_t e = 0; e < a->ev; e++)
-            y[i * a->y.row + e * a->y.column] = f.sums[i * a->ev + e] * by;
+            f.sums[i * a->ev + e] *= by;
+        put_row(a, row_of(a, &a->y, batch, i), a->y.column, a->ev, f.sums + i * a->ev);
         if (a->norms)
             ((real *)a->norms)[batch * a->l + i] = total == 0 ? (real)INFINITY : f.most[i] + LOG(total);
     }
@@ -123,7 +124,9 @@ static void matrix_run(void *context, int64_t batch)
 pc_status PC__R(attention_few)(const pc__attention *a)
 {
     const int threads = pc__threads(2 * a->batches * a->l * a->s * (a->e + a->ev + 10));
-    forward w = {a, pc__alloc_aligned((size_t)(threads * MOST * a->ev + 1) * sizeof(real), 64)};
+    const int64_t copied = in_halves(a) ? MOST * a->e + BLOCK * (a->e + a->ev) : 0;
+    forward w = {.a = a, .room = round_up(MOST * a->ev + copied, 64)};
+    w.scratch = pc__alloc_aligned((size_t)(threads * w.room) * sizeof(real), 64);
     if (!w.scratch)
         return PC_ERR_MEMORY;
     pc__parallel(threads, a->batches, matrix_run, &w);

@@ -31,10 +31,40 @@ INLINE panel panel_of(int64_t batch, int64_t query, int64_t end)
     return (panel){batch, query, count, (int)((count + W - 1) / W)};
 }
 
-INLINE const real *matrix(const pc__attention *a, const pc__matrices *m, int64_t batch)
+INLINE bool in_halves(const pc__attention *a)
 {
-    return (const real *)m->data + pc__matrix_at(a, m, batch);
+    return sizeof(real) == sizeof(float) && pc__is_half(a->type);
 }
+
+/* Row `i` of the batch's matrix m, as it lies. */
+INLINE char *row_of(const pc__attention *a, const pc__matrices *m, int64_t batch, int64_t i)
+{
+    return (char *)m->data + (pc__matrix_at(a, m, batch) + i * m->row) * (int64_t)pc_dtype_size(a->type);
+}
+
+/* Rows as the kernels read them: where they lie, or where they were copied to. */
+typedef struct real_rows {
+    const real *at;
+    int64_t row, column;
+} real_rows;
+
+/* attention_rows.c: numbers of a row, `column` apart in memory, and back. */
+#define take_row PC__R(attention_take_row)
+#define put_row PC__R(attention_put_row)
+void take_row(const pc__attention *a, const void *from, int64_t column, int64_t columns, real *to);
+void put_row(const pc__attention *a, void *to, int64_t column, int64_t columns, const real *from);
+
+/* `count` rows of m from `first` on. Into `room` come those of 16 bits, and, if `gather`, those with gaps between them: rows a
+ * power of two or so apart would be in each other's place in the cache. */
+#define rows_of PC__R(attention_rows_of)
+real_rows rows_of(const pc__attention *a, const pc__matrices *m, int64_t batch, int64_t first, int64_t count,
+                  int64_t columns, real *room, bool gather);
+
+/* Rows of m from p's queries on, out of turned[columns][PANEL]. Those that are not the kernel's own numbers side by side go
+ * through room[PANEL][columns]. */
+#define put_turned PC__R(attention_put_turned)
+void put_turned(const pc__attention *a, const pc__matrices *m, const panel *p, int64_t columns, const real *turned,
+                real *room);
 
 /* Keys from `key` on, `most` of them, that one of the queries before `end` may attend to. */
 INLINE int64_t keys_seen(const pc__attention *a, int64_t key, int64_t most, int64_t end)
@@ -43,19 +73,17 @@ INLINE int64_t keys_seen(const pc__attention *a, int64_t key, int64_t most, int6
     return a->causal ? PC__MAX(PC__MIN(all, end - key), 0) : all;
 }
 
-/* to[e][PANEL] = rows of m from p's queries on, times `scale`; lanes beyond them zero. */
-static inline void take_turned(const pc__matrices *m, const real *from, const panel *p, int64_t columns, real scale,
-                               real *to)
+/* to[e][PANEL] = p's rows, times `scale`; lanes beyond them zero. */
+static inline void take_turned(const real_rows *from, const panel *p, int64_t columns, real scale, real *to)
 {
     const int64_t width = p->vectors * W;
-    from += p->query * m->row;
-    if (m->column == 1)
-        pc__turn((char *)to, PANEL * (int64_t)sizeof(real), (const char *)from, m->row * (int64_t)sizeof(real),
+    if (from->column == 1)
+        pc__turn((char *)to, PANEL * (int64_t)sizeof(real), (const char *)from->at, from->row * (int64_t)sizeof(real),
                  p->count, columns, sizeof(real));
     else
         for (int64_t e = 0; e < columns; e++)
             for (int64_t i = 0; i < p->count; i++)
-                to[e * PANEL + i] = from[i * m->row + e * m->column];
+                to[e * PANEL + i] = from->at[i * from->row + e * from->column];
     for (int64_t e = 0; e < columns; e++, to += PANEL) {
         for (int64_t i = p->count; i < width; i++)
             to[i] = 0;
@@ -82,46 +110,26 @@ static inline void multiply(const real *a, int64_t a_row, int64_t a_k, int64_t r
     tile_rows_run(&t, rows, p->vectors);
 }
 
+/* A score with what the mask has at an index. */
+INLINE real masked(const pc__attention *a, int64_t i, real score)
+{
+    const void *data = a->mask.data;
+    if (a->mask_type == PC_BOOL)
+        return ((const bool *)data)[i] ? score : -(real)INFINITY;
+    return score + ((const real *)data)[i];
+}
+
 static void add_mask(const pc__attention *a, const panel *p, int64_t key, int64_t keys, real *scores)
 {
     const pc__matrices *m = &a->mask;
-    const int64_t at = pc__matrix_at(a, m, p->batch) + p->query * m->row + key * m->column;
-    const bool *allowed = (const bool *)m->data + at;
-    const real *added = (const real *)m->data + at;
-    for (int64_t j = 0; j < keys; j++, scores += PANEL, allowed += m->column, added += m->column)
-        if (a->mask_is_bool)
-            for (int64_t i = 0; i < p->count; i++)
-                scores[i] = allowed[i * m->row] ? scores[i] : -(real)INFINITY;
-        else
-            for (int64_t i = 0; i < p->count; i++)
-                scores[i] += added[i * m->row];
-}
-
-/* Rows of keys or values, as they lie or as they were copied. */
-typedef struct key_rows {
-    const real *at;
-    int64_t row, column;
-} key_rows;
-
-/* `count` rows of m from `first` on. Into `room`, which may be NULL, come those with gaps between them: rows a power of two
- * or so apart would be in each other's place in the cache. */
-static inline key_rows rows_of(const pc__matrices *m, const real *from, int64_t first, int64_t count, int64_t columns,
-                               real *room)
-{
-    from += first * m->row;
-    if (!room || (m->column == 1 && m->row == columns))
-        return (key_rows){from, m->row, m->column};
-    for (int64_t i = 0; i < count; i++)
-        if (m->column == 1)
-            memcpy(room + i * columns, from + i * m->row, (size_t)columns * sizeof(real));
-        else
-            for (int64_t e = 0; e < columns; e++)
-                room[i * columns + e] = from[i * m->row + e * m->column];
-    return (key_rows){room, columns, 1};
+    int64_t at = pc__matrix_at(a, m, p->batch) + p->query * m->row + key * m->column;
+    for (int64_t j = 0; j < keys; j++, scores += PANEL, at += m->column)
+        for (int64_t i = 0; i < p->count; i++)
+            scores[i] = masked(a, at + i * m->row, scores[i]);
 }
 
 /* scores[keys][PANEL] of a panel of scaled queries, turned, and keys from number `key` on, which are k's rows. */
-static inline void score(const pc__attention *a, const panel *p, const real *turned, const key_rows *k, int64_t key,
+static inline void score(const pc__attention *a, const panel *p, const real *turned, const real_rows *k, int64_t key,
                          int64_t keys, real *scores)
 {
     multiply(k->at, k->row, k->column, keys, a->e, turned, p, scores, false);
@@ -174,17 +182,11 @@ static inline void weaken(real *values, const real *factors, int64_t keys, int v
             AT(values + j * PANEL + v * W) *= AT(factors + j * PANEL + v * W);
 }
 
-/* rows of m from p's queries on = turned[columns][PANEL], each times of[PANEL] and `scale`. */
-static inline void put_turned(const pc__matrices *m, real *to, const panel *p, int64_t columns, const real *turned)
+/* to[i][row] = turned[columns][PANEL] of p's queries. */
+static inline void turn_back(const panel *p, int64_t columns, const real *turned, int64_t row, real *to)
 {
-    to += p->query * m->row;
-    if (m->column == 1)
-        pc__turn((char *)to, m->row * (int64_t)sizeof(real), (const char *)turned, PANEL * (int64_t)sizeof(real),
-                 columns, p->count, sizeof(real));
-    else
-        for (int64_t e = 0; e < columns; e++)
-            for (int64_t i = 0; i < p->count; i++)
-                to[i * m->row + e * m->column] = turned[e * PANEL + i];
+    pc__turn((char *)to, row * (int64_t)sizeof(real), (const char *)turned, PANEL * (int64_t)sizeof(real), columns,
+             p->count, sizeof(real));
 }
 
 #endif
