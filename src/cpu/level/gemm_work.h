@@ -1,0 +1,57 @@
+/* gemm_work.h: what tasks of gemm.c's products do. Two ways: columns_run broadcasts elements of A against vectors of B's rows
+ * (packed where that pays), dots_run multiplies vectors that run along k. */
+#ifndef PC__GEMM_WORK_H
+#define PC__GEMM_WORK_H
+
+#include "cpu/level/compute.h"
+#include "cpu/level/gemm_dot.h"
+#include "cpu/level/micro.h"
+
+#define K_BLOCK 192        /* a packed panel of TILE_WIDTH columns stays in the first-level cache */
+#define PANELS_BYTES 32768 /* packed panels that stay in the first-level cache all together */
+#define ROW_BLOCK 96       /* rows of A against which a panel is reused before the next one comes */
+
+INLINE int64_t pieces(int64_t n, int64_t step)
+{
+    return (n + step - 1) / step;
+}
+
+INLINE const real *at_a(const pc__gemm *g, int64_t row, int64_t k)
+{
+    return (const real *)g->a + row * g->a_rs + k * g->a_cs;
+}
+
+INLINE const real *at_b(const pc__gemm *g, int64_t k, int64_t column)
+{
+    return (const real *)g->b + k * g->b_rs + column * g->b_cs;
+}
+
+INLINE real *at_c(const pc__gemm *g, int64_t row, int64_t column)
+{
+    return (real *)g->c + row * g->c_rs + column * g->c_cs;
+}
+
+/* Elements of k that are packed at once. */
+INLINE int64_t k_block(const pc__gemm *g)
+{
+    return PC__MIN(K_BLOCK, g->k);
+}
+
+/* Bias and activation over finished values that lie side by side. */
+#define finish PC__R(gemm_finish)
+void finish(const pc__gemm *g, real *values, int64_t column, int64_t columns);
+
+/* C for rows [row, row + rows) and columns [column, column + columns). Scratch holds k_block values for each of the columns,
+ * rounded up to TILE_WIDTH. */
+#define columns_run PC__R(gemm_columns_run)
+void columns_run(const pc__gemm *g, int64_t row, int64_t rows, int64_t column, int64_t columns, real *scratch);
+
+/* The same for operands that both run along k. Scratch holds the sums: DOT_ROWS x DOT_COLUMNS for each tile of such. */
+#define dots_run PC__R(gemm_dots_run)
+void dots_run(const pc__gemm *g, int64_t row, int64_t rows, int64_t column, int64_t columns, vec *scratch);
+
+/* The same for a C of one column. */
+#define column_run PC__R(gemm_column_run)
+void column_run(const pc__gemm *g, int64_t row, int64_t rows);
+
+#endif
