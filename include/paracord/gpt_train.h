@@ -83,7 +83,7 @@ typedef struct pc_gpt_train_options {
      * for all of it. 0: 1, each rank has all of it. */
     int tensor_parallel;
     /* Of several ranks, or copies of a network that is cut: what is shared out over them, by stages of ZeRO (pc_zero); 0:
-     * nothing, pc_ddp */
+     * nothing, pc_ddp. One alone has nothing to share out without `offload`, and a warning says so (log.h). */
     int zero;
     /* With a stage of ZeRO, one rank alone too: moments, and in stage 3 the rank's part of the weights, lie in pinned host
      * memory (pc_zero's .offload): a network that the device has no room for otherwise, in slower steps, to the same bits.

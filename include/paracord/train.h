@@ -82,7 +82,8 @@ typedef struct pc_train_options {
      * on, and calls back, but for `stop`. */
     pc_group *group;
     /* Of the ranks of `group`: what is shared out over them (data_parallel.h): 1 the optimiser's state, 2 gradients too, 3 weights
-     * too; 0: nothing. Alone it does nothing. Runs go on with another stage. Not with "f16" (PC_ERR_ARGUMENT). */
+     * too; 0: nothing. One rank alone has nothing to share out, and a warning says so (log.h). Runs go on with another stage.
+     * Not with "f16" (PC_ERR_ARGUMENT). */
     int zero;
     int accumulate; /* a batch is learnt from in so many parts, one after another (fit.h); 0: 1 */
     /* Writes report.html from time to time and at the end: pc_report_page of <paracord-tools/report.h>. NULL: nobody */

@@ -85,10 +85,29 @@ pc_status pc__gpt_ranks_agree_batch(pc__gpt_training *t)
     return status;
 }
 
+/* No error: a job that has lost all copies but one goes on. */
+static void warn_of_nothing_shared(const pc__gpt_training *t)
+{
+    if (!t->o.zero || t->rank)
+        return;
+    if (t->network)
+        pc__log(PC_LOG_WARNING,
+                "--zero %d shares out nothing: it does so over copies of the network, and all %d ranks have one "
+                "(--tensor-parallel %d); take twice as many ranks or more, or --offload, or leave it out",
+                t->o.zero, t->ranks, t->o.tensor_parallel);
+    else
+        pc__log(PC_LOG_WARNING,
+                "--zero %d shares out nothing: one rank trains alone and has all of it; take several devices "
+                "(--devices, paracord launch), or --offload, or leave it out",
+                t->o.zero);
+}
+
 pc_status pc__gpt_ranks_join(pc__gpt_training *t)
 {
-    if (!t->data && !t->o.offload)
+    if (!t->data && !t->o.offload) {
+        warn_of_nothing_shared(t);
         return PC_OK;
+    }
     if (!t->data)
         PC__TRY(pc_group_threads(1, &t->own));
     if (!t->o.group)

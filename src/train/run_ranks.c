@@ -26,8 +26,15 @@ void pc__run_in_ranks(pc__run *run)
 
 pc_status pc__run_share_out(pc__run *run)
 {
-    if (!run->fit.group || !run->s.zero)
+    if (!run->s.zero)
         return PC_OK;
+    if (!run->fit.group) { /* no error: a job that has lost all ranks but one goes on */
+        pc__log(PC_LOG_WARNING,
+                "--zero %d shares out nothing: one rank trains alone and has all of it; take several devices "
+                "(--devices, paracord launch), or leave it out",
+                run->s.zero);
+        return PC_OK;
+    }
     run->zero = pc_zero(run->fit.net, run->fit.group, .stage = run->s.zero);
     return run->zero ? PC_OK : pc_error_last()->status;
 }

@@ -149,6 +149,29 @@ static void offload(void **state)
         fail_msg("loss %.9g, and without offload %.9g", host, alone);
 }
 
+/* What has nothing to share is told so once; parts and cuts of one are what is there anyway. */
+static void nothing_to_share(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *options, *said;
+    } jobs[] = {{"--device cpu --zero 2", "--zero 2 shares out nothing: one rank trains alone"},
+                {"--devices cpu,cpu --tensor-parallel 2 --zero 3", "all 2 ranks have one (--tensor-parallel 2)"},
+                {"--device cpu --zero 1 --offload", NULL},
+                {"--device cpu --tensor-parallel 1 --accumulate 1 --zero 0", NULL}};
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+        char words[512];
+        snprintf(words, sizeof words,
+                 "$P gpt train $R/text --out $R/alone --layers 1 --heads 2 --width 16 --context 16 --steps 2 "
+                 "--sample 0 %s 2>&1 >/dev/null",
+                 jobs[i].options);
+        assert_int_equal(line(words), 0);
+        const char *end = strchr(output, '\n');
+        if (jobs[i].said ? !strstr(output, jobs[i].said) || !end || end[1] : *output)
+            fail_msg("%s: \"%s\"", jobs[i].options, output);
+    }
+}
+
 static void wrong_words(void **state)
 {
     (void)state;
@@ -192,9 +215,12 @@ static void ctrl_c_saves_and_says_how_to_go_on(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(train_sample_eval), cmocka_unit_test(ranks_with_unequal_parts),
-        cmocka_unit_test(networks_cut_up),   cmocka_unit_test(offload),
-        cmocka_unit_test(wrong_words),       cmocka_unit_test(ctrl_c_saves_and_says_how_to_go_on)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(train_sample_eval),
+                                       cmocka_unit_test(ranks_with_unequal_parts),
+                                       cmocka_unit_test(networks_cut_up),
+                                       cmocka_unit_test(offload),
+                                       cmocka_unit_test(nothing_to_share),
+                                       cmocka_unit_test(wrong_words),
+                                       cmocka_unit_test(ctrl_c_saves_and_says_how_to_go_on)};
     return cmocka_run_group_tests(tests, prepare, tidy);
 }

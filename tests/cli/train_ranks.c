@@ -153,6 +153,7 @@ static void shared_out(void **state)
         assert_went_well(&e);
         if (!strstr(e.out, jobs[i].words))
             fail_msg("%s", e.out);
+        assert_int_equal(times(e.err, "--zero 3 shares out nothing: one rank trains alone"), i == 0);
         assert_same_history(jobs[i].name, "alone");
         assert_same_network(jobs[i].name, "alone");
     }
