@@ -11,8 +11,8 @@ typedef struct pc__gpt_tested {
 } pc__gpt_tested;
 
 struct pc_gpt_run {
-    const char *title, *device, *settings, *network; /* settings: "name=value" lines */
-    int64_t step, steps, parameters, tokens, bytes;  /* tokens: of a step */
+    const char *title, *device, *settings, *shared, *network; /* settings, shared: "name=value" lines */
+    int64_t step, steps, parameters, tokens, bytes;           /* tokens: of a step */
     double seconds, tokens_per_second, mfu;
     bool running;
     pc__curve curve; /* the training loss by step */

@@ -133,6 +133,7 @@ static pc_status write_report(pc__gpt_training *t, bool running)
     t->run.title = t->o.out;
     t->run.device = pc_device_name(t->device, name);
     t->run.settings = t->settings;
+    t->run.shared = t->shared;
     t->run.network = t->words;
     t->run.step = t->at.step, t->run.steps = t->o.steps;
     t->run.parameters = pc__gpt_elements(t->gpt);

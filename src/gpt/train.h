@@ -37,6 +37,7 @@ typedef struct pc__gpt_training {
     int64_t host_bytes;   /* of pinned host memory that a pc_zero has in the device's place */
     bool stopping;        /* a rank was asked to */
     char settings[1024];  /* what must be the same for going on */
+    char shared[256];     /* how ranks share the work, which may change: the same kind of lines */
     char *words;          /* the description for whoever watches */
     double peak;          /* operations a second; NaN: unknown */
     int64_t summed;       /* steps in `loss` */

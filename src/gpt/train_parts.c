@@ -241,6 +241,23 @@ static void write_settings(pc__gpt_training *t)
              (long long)(pc_corpus_size(t->corpus, PC_CORPUS_TRAINING) + pc_corpus_size(t->corpus, PC_CORPUS_TESTING)));
 }
 
+static void write_shared(pc__gpt_training *t)
+{
+    const struct {
+        const char *before, *after;
+        int value;
+        bool shown;
+    } all[] = {{"ranks=", "", t->ranks, t->ranks > 1},
+               {"tensor parallel=", "", t->o.tensor_parallel, t->network},
+               {"ZeRO=stage ", t->o.offload ? "\noffload=yes" : "", t->o.zero, t->zero},
+               {"accumulate=", "", t->o.accumulate, t->o.accumulate > 1}};
+    size_t used = 0;
+    for (int i = 0; i < PC__COUNT(all); i++)
+        if (all[i].shown)
+            used += (size_t)snprintf(t->shared + used, sizeof t->shared - used, "%s%d%s\n", all[i].before, all[i].value,
+                                     all[i].after);
+}
+
 static pc_status describe(pc__gpt_training *t)
 {
     char name[PC_DEVICE_NAME_MAX];
@@ -254,16 +271,21 @@ static pc_status describe(pc__gpt_training *t)
     pc__text_add(&words, "step     %d stretches, %d tokens, on %s", t->all, t->all * net->context,
                  pc_device_name(t->device, name));
     if (t->network)
-        pc__text_add(&words, " and %d other ranks, %d for a network", t->ranks - 1, t->o.tensor_parallel);
+        pc__text_add(&words, " and %d other rank%s, %d for a network", t->ranks - 1, t->ranks == 2 ? "" : "s",
+                     t->o.tensor_parallel);
     else if (t->ranks > 1)
-        pc__text_add(&words, " and %d other ranks", t->ranks - 1);
+        pc__text_add(&words, " and %d other rank%s", t->ranks - 1, t->ranks == 2 ? "" : "s");
     if (t->copies > 1)
         pc__text_add(&words, ", %s%d stretches each", t->all % t->copies ? "at least " : "", t->all / t->copies);
-    pc__text_add(&words, ", %.0f MB of memory by the plan", (double)t->run.bytes / 1e6);
-    if (t->host_bytes)
-        pc__text_add(&words, " and %.0f MB of pinned host memory", (double)t->host_bytes / 1e6);
     if (isfinite(t->peak))
         pc__text_add(&words, ", products at %.1f GFLOP/s", t->peak / 1e9);
+    pc__text_add(&words, "\nmemory   %.0f MB by the plan", (double)t->run.bytes / 1e6);
+    if (t->host_bytes)
+        pc__text_add(&words, " and %.0f MB of pinned host memory", (double)t->host_bytes / 1e6);
+    if (t->zero)
+        pc__text_add(&words, ", stage %d of ZeRO", t->o.zero);
+    if (t->o.accumulate > 1)
+        pc__text_add(&words, ", each batch in %d parts", t->o.accumulate);
     t->words = words.data;
     return words.failed ? PC_ERR_MEMORY : PC_OK;
 }
@@ -282,6 +304,7 @@ static pc_status make_all(pc__gpt_training *t, bool resumed)
         return pc_error_last()->status;
     t->peak = pc__gpt_peak(t->device, strcmp(t->o.precision, "bf16") == 0 ? PC_BF16 : PC_F32);
     write_settings(t);
+    write_shared(t);
     PC__TRY(describe(t));
     if (t->rank)
         return PC_OK;

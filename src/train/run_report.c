@@ -54,10 +54,31 @@ static int64_t files_in_all(const pc__run *run, int64_t (*count)(const pc_loader
     return count(run->fit.train) + (run->fit.test ? count(run->fit.test) : 0);
 }
 
+enum { SHARED = 3 };
+
+/* How many ranks trained, and what they shared, where that was asked for: the rows. */
+static int put_shared(const pc__run *run, pc__report_setting rows[SHARED], char numbers[SHARED][32])
+{
+    const struct {
+        const char *name, *before;
+        int value;
+        bool shown;
+    } all[SHARED] = {{"ranks", "", run->fit.group ? pc_group_size(run->fit.group) : 1, run->fit.group},
+                     {"ZeRO", "stage ", run->s.zero, run->zero},
+                     {"accumulate", "", run->s.accumulate, run->s.accumulate > 1}};
+    int count = 0;
+    for (int i = 0; i < SHARED; i++)
+        if (all[i].shown) {
+            snprintf(numbers[i], sizeof numbers[i], "%s%d", all[i].before, all[i].value);
+            rows[count++] = (pc__report_setting){all[i].name, numbers[i]};
+        }
+    return count;
+}
+
 static pc_status write_report(pc__run *run, const report_parts *p, bool running)
 {
     const pc_train_options *s = &run->s;
-    char date[32], device[PC_DEVICE_NAME_MAX], numbers[13][32], jitter[128], size[96], title[160];
+    char date[32], device[PC_DEVICE_NAME_MAX], numbers[13][32], shared[SHARED][32], jitter[128], size[96], title[160];
     snprintf(title, sizeof title, "%s on %.120s", s->arch, last_part(s->data).s);
     time_t now = time(NULL);
     struct tm utc;
@@ -70,31 +91,34 @@ static pc_status write_report(pc__run *run, const report_parts *p, bool running)
     for (int i = 0; i < PC__COUNT(values); i++)
         snprintf(numbers[i], sizeof numbers[i], "%.10g", values[i]);
     snprintf(jitter, sizeof jitter, "%.10g, %.10g, %.10g, %.10g", s->brightness, s->contrast, s->saturation, s->hue);
-    const pc__report_setting settings[] = {{"network", s->arch},
-                                           {"optimiser", s->optimizer},
-                                           {"learning rate", numbers[2]},
-                                           {"schedule", s->schedule},
-                                           {"initialiser", s->init},
-                                           {"products in", s->precision},
-                                           {"epochs", numbers[0]},
-                                           {"batch", numbers[1]},
-                                           {"picture size", size},
-                                           {"resize", s->resize},
-                                           {"shear (degrees)", numbers[3]},
-                                           {"zoom", numbers[4]},
-                                           {"rotation (degrees)", numbers[5]},
-                                           {"flip", s->flip ? "yes" : "no"},
-                                           {"crop", numbers[9]},
-                                           {"pad", numbers[10]},
-                                           {"brightness, contrast, saturation, hue", jitter},
-                                           {"erase", numbers[11]},
-                                           {"fill", s->fill},
-                                           {"normalise", s->normalise},
-                                           {"class weights", s->class_weights},
-                                           {"label smoothing", numbers[7]},
-                                           {"mixup", numbers[8]},
-                                           {"cutmix", numbers[12]},
-                                           {"seed", numbers[6]}};
+    const pc__report_setting always[] = {{"network", s->arch},
+                                         {"optimiser", s->optimizer},
+                                         {"learning rate", numbers[2]},
+                                         {"schedule", s->schedule},
+                                         {"initialiser", s->init},
+                                         {"products in", s->precision},
+                                         {"epochs", numbers[0]},
+                                         {"batch", numbers[1]},
+                                         {"picture size", size},
+                                         {"resize", s->resize},
+                                         {"shear (degrees)", numbers[3]},
+                                         {"zoom", numbers[4]},
+                                         {"rotation (degrees)", numbers[5]},
+                                         {"flip", s->flip ? "yes" : "no"},
+                                         {"crop", numbers[9]},
+                                         {"pad", numbers[10]},
+                                         {"brightness, contrast, saturation, hue", jitter},
+                                         {"erase", numbers[11]},
+                                         {"fill", s->fill},
+                                         {"normalise", s->normalise},
+                                         {"class weights", s->class_weights},
+                                         {"label smoothing", numbers[7]},
+                                         {"mixup", numbers[8]},
+                                         {"cutmix", numbers[12]},
+                                         {"seed", numbers[6]}};
+    pc__report_setting settings[PC__COUNT(always) + SHARED];
+    memcpy(settings, always, sizeof always);
+    const int setting_count = PC__COUNT(always) + put_shared(run, settings + PC__COUNT(always), shared);
     const pc_epoch_result *kept = pc__run_kept(run);
     const pc__epoch_record *final = record_of(run, kept->epoch);
     char notice[160] = "";
@@ -123,7 +147,7 @@ static pc_status write_report(pc__run *run, const report_parts *p, bool running)
                          .seconds = run->seconds,
                          .planned_epochs = s->epochs,
                          .settings = settings,
-                         .setting_count = PC__COUNT(settings),
+                         .setting_count = setting_count,
                          .network = run->network,
                          .data = s->data,
                          .classes = p->classes,

@@ -125,6 +125,11 @@ static void networks_cut_up(void **state)
     assert_int_equal(line(words), 0);
     assert_non_null(strstr(output, " on sim:0 and 3 other ranks, 2 for a network, 6 stretches each"));
     assert_non_null(strstr(output, "  | ")); /* a sample, of the whole network */
+    assert_int_equal(line("cat $R/cut/report.html"), 0);
+    assert_non_null(strstr(output, "<dt>ranks</dt><dd>4</dd>"));
+    assert_non_null(strstr(output, "<dt>tensor parallel</dt><dd>2</dd>"));
+    assert_null(strstr(output, "<dt>ZeRO"));
+    assert_null(strstr(output, "<dt>accumulate"));
     snprintf(words, sizeof words, "%s --devices sim:0,sim:1,sim:2 --tensor-parallel 2 2>&1", train);
     assert_int_equal(line(words), 1);
     assert_non_null(strstr(output, "3 ranks cannot be put together into networks of 2"));
@@ -140,9 +145,13 @@ static void offload(void **state)
     (void)state;
     setenv("PARACORD_SIM", "1", 1);
     assert_int_equal(line("$P gpt train $R/text --out $R/host --layers 1 --heads 2 --width 16 --context 16 --steps 10 "
-                          "--test-every 10 --sample 0 --device sim:0 --zero 3 --offload"),
+                          "--test-every 10 --sample 0 --device sim:0 --zero 3 --offload --accumulate 2"),
                      0);
-    assert_non_null(strstr(output, " MB of pinned host memory"));
+    assert_non_null(strstr(output, " MB of pinned host memory, stage 3 of ZeRO, each batch in 2 parts"));
+    assert_int_equal(line("cat $R/host/report.html"), 0);
+    assert_non_null(strstr(output, "<dt>ZeRO</dt><dd>stage 3</dd></div>\n<div><dt>offload</dt><dd>yes</dd>"));
+    assert_non_null(strstr(output, "<dt>accumulate</dt><dd>2</dd>"));
+    assert_null(strstr(output, "<dt>ranks"));
     const double alone = loss_by("--device cpu"), host = loss_by("--device sim:0 --zero 2 --offload");
     unsetenv("PARACORD_SIM");
     if (!(fabs(host - alone) <= 1e-5 * alone))

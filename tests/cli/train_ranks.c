@@ -135,16 +135,22 @@ static void assert_same_network(const char *a, const char *b)
     pc_module_free(nets[1]);
 }
 
+#define ROW(name, value) "<div><dt>" name "</dt><dd>" value "</dd></div>\n"
+
 static void shared_out(void **state)
 {
     (void)state;
     static const struct {
-        const char *name, *devices, *zero, *accumulate, *words;
-    } jobs[] = {{"parts alone", "cpu", "3", "3", "on cpu, each batch in 3 parts"}, /* alone nothing is shared out */
-                {"parts", "sim:0,sim:1", "0", "2", "1 other rank, each batch in 2 parts"},
-                {"one", "sim:0,sim:1", "1", "1", "1 other rank, stage 1 of ZeRO"},
-                {"two", "cpu,cpu,cpu", "2", "1", "2 other ranks, stage 2 of ZeRO"},
-                {"three", "sim:0,sim:1,sim:2", "3", "2", "stage 3 of ZeRO, each batch in 2 parts"}};
+        const char *name, *devices, *zero, *accumulate, *words, *reported;
+    } jobs[] = {{"parts alone", "cpu", "3", "3", "on cpu, each batch in 3 parts", /* alone nothing is shared out */
+                 ROW("seed", "0") ROW("accumulate", "3") "</dl>"},
+                {"parts", "sim:0,sim:1", "0", "2", "1 other rank, each batch in 2 parts",
+                 ROW("seed", "0") ROW("ranks", "2") ROW("accumulate", "2") "</dl>"},
+                {"one", "sim:0,sim:1", "1", "1", "1 other rank, stage 1 of ZeRO",
+                 ROW("ranks", "2") ROW("ZeRO", "stage 1") "</dl>"},
+                {"two", "cpu,cpu,cpu", "2", "1", "2 other ranks, stage 2 of ZeRO", ROW("ZeRO", "stage 2") "</dl>"},
+                {"three", "sim:0,sim:1,sim:2", "3", "2", "stage 3 of ZeRO, each batch in 2 parts",
+                 ROW("ranks", "3") ROW("ZeRO", "stage 3") ROW("accumulate", "2") "</dl>"}};
     job_end e;
     alone();
     for (int i = 0; i < 5; i++) {
@@ -154,6 +160,10 @@ static void shared_out(void **state)
         if (!strstr(e.out, jobs[i].words))
             fail_msg("%s", e.out);
         assert_int_equal(times(e.err, "--zero 3 shares out nothing: one rank trains alone"), i == 0);
+        size_t n;
+        char *page = content(joined(root.s, jobs[i].name).s, "report.html", &n);
+        assert_non_null(strstr(page, jobs[i].reported));
+        free(page);
         assert_same_history(jobs[i].name, "alone");
         assert_same_network(jobs[i].name, "alone");
     }

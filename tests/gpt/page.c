@@ -29,7 +29,8 @@ static void all_that_is_told(void **state)
     pc_gpt_run run = {.title = "a <b>",
                       .device = "cpu",
                       .settings = "layers=4\nnote=x<y\n",
-                      .network = "4 layers",
+                      .shared = "ranks=7\nZeRO=stage 2",
+                      .network = "network  4 layers\nmemory   1 < 2 MB",
                       .step = 200,
                       .steps = 400,
                       .parameters = 812345,
@@ -43,9 +44,20 @@ static void all_that_is_told(void **state)
     for (int i = 0; i < 200; i++)
         pc__curve_add(&run.curve, i, 4 - i / 100.0, 1);
     char *page = page_of(&run);
-    static const char *const words[] = {
-        "a &lt;b&gt;", "x&lt;y", "&lt;script&gt;",          "2.250", "1.500",   "12,345",
-        "812,345",     "25.0",   "of 400, 768 tokens each", "9.488", "held out"};
+    static const char *const words[] = {"a &lt;b&gt;",
+                                        "x&lt;y",
+                                        "&lt;script&gt;",
+                                        "2.250",
+                                        "1.500",
+                                        "12,345",
+                                        "812,345",
+                                        "25.0",
+                                        "of 400, 768 tokens each",
+                                        "9.488",
+                                        "held out",
+                                        "<dt>ranks</dt><dd>7</dd>",
+                                        "<dt>ZeRO</dt><dd>stage 2</dd>",
+                                        "<span>network  4 layers</span><span>memory   1 &lt; 2 MB</span>"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strstr(page, words[i]))
             fail_msg("the page has no \"%s\"", words[i]);

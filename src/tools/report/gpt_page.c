@@ -74,18 +74,33 @@ static void curves(pc__text *text, const pc_gpt_run *run)
     pc__free(x);
 }
 
-static void pre(pc__text *text, const char *title, const char *words)
+static void sample(pc__text *text, const char *words)
 {
     if (!words || !*words)
         return;
-    pc__text_add(text, "<section class='card'><h2>%s</h2><pre class='scroll'>", title);
+    pc__html_put(text, "<section class='card'><h2>What it writes</h2><pre class='wrap'>");
     pc__html_escape(text, words);
     pc__html_put(text, "</pre></section>\n");
 }
 
-static void settings(pc__text *text, const char *lines)
+/* Lines of a word of nine letters, with its spaces, and what is said of it, which goes on under itself. */
+static void network(pc__text *text, const char *lines)
 {
-    pc__html_put(text, "<section class='card'><h2>Settings</h2><dl>\n");
+    if (!lines || !*lines)
+        return;
+    pc__html_put(text, "<section class='card'><h2>Network</h2><pre class='wrap hang'>");
+    while (*lines) {
+        const size_t all = strcspn(lines, "\n");
+        pc__html_put(text, "<span>");
+        pc__html_escape_some(text, lines, all);
+        pc__html_put(text, "</span>");
+        lines += all + (lines[all] == '\n');
+    }
+    pc__html_put(text, "</pre></section>\n");
+}
+
+static void rows(pc__text *text, const char *lines)
+{
     while (lines && *lines) {
         const size_t name = strcspn(lines, "=\n"), all = strcspn(lines, "\n");
         pc__html_put(text, "<div><dt>");
@@ -96,6 +111,13 @@ static void settings(pc__text *text, const char *lines)
         pc__html_put(text, "</dd></div>\n");
         lines += all + (lines[all] == '\n');
     }
+}
+
+static void settings(pc__text *text, const pc_gpt_run *run)
+{
+    pc__html_put(text, "<section class='card'><h2>Settings</h2><dl>\n");
+    rows(text, run->settings);
+    rows(text, run->shared);
     pc__html_put(text, "</dl></section>\n");
 }
 
@@ -109,10 +131,10 @@ static void page(pc__text *text, const pc_gpt_run *run)
     pc__html_put(text, "</li></ul></header>\n");
     figures(text, run);
     curves(text, run);
-    pre(text, "What it writes", run->sample);
+    sample(text, run->sample);
     pc__html_put(text, "<div class='pair'>\n");
-    pre(text, "Network", run->network);
-    settings(text, run->settings);
+    network(text, run->network);
+    settings(text, run);
     pc__html_put(text, "</div>\n");
     pc__report_foot(text, PC_VERSION);
     pc__html_put(text, "</main>\n</body>\n</html>\n");
