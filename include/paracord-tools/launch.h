@@ -44,7 +44,8 @@ typedef struct pc_launch_options {
  *
  * With min_ranks above 0 the job is elastic: the next start leaves out the place (the GPU) of a rank that has failed twice
  * within 600 s, a host that does not come back within timeout_seconds, and what failed when no restart is left, while so
- * many ranks remain. Programs then have another world: docs/launch.md. Node 0's max_restarts and min_ranks count.
+ * many ranks remain. Programs then have another world: docs/launch.md. Of pc_gpt_train with tensor_parallel a start has a
+ * multiple of that many ranks, and other places are idle. Node 0's max_restarts and min_ranks count.
  *
  * *status is 0, or the exit status of the first rank that failed (128 + the signal that ended it).
  *

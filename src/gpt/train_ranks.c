@@ -2,7 +2,9 @@
  * from its rows of every batch. */
 #include "dist/group.h"
 #include "gpt/train.h"
+#include "store/store.h"
 
+#include <paracord/dist.h>
 #include <paracord/random.h>
 
 /* This copy's part, which is one larger than others' where the batch cannot be cut into equal ones. */
@@ -20,7 +22,7 @@ static pc_status split(pc__gpt_training *t)
     if (t->ranks % parts)
         return pc__fail(PC_ERR_ARGUMENT,
                         "pc_gpt_train: %d rank%s cannot be put together into networks of %d (tensor_parallel); take a "
-                        "multiple of %d ranks, or a number that divides %d",
+                        "multiple of %d ranks, or a number that divides %d: checkpoints go on with any",
                         t->ranks, t->ranks == 1 ? "" : "s", parts, parts, t->ranks);
     t->copies = t->ranks / parts;
     t->copy = t->rank / parts;
@@ -37,6 +39,9 @@ pc_status pc__gpt_ranks_begin(pc__gpt_training *t)
     t->rank = t->o.group ? pc_group_rank(t->o.group) : 0;
     t->all = t->o.batch;
     t->weight = 1;
+    if (t->o.tensor_parallel > 1 && t->o.group && !t->o.group->place && t->ranks == pc_dist_size())
+        PC__TRY(
+            pc__dist_need_multiple(t->o.tensor_parallel)); /* first, for a launcher that could do with fewer ranks */
     PC__TRY(split(t));
     if (t->all > 0 && t->all < t->copies && t->network)
         return pc__fail(PC_ERR_ARGUMENT,

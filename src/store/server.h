@@ -42,6 +42,9 @@ PC__SHARED bool pc__server_beat(const pc__server *server, int rank, pc__beat *be
 /* The kind of error that rank has told in this start; PC_OK: none. */
 PC__SHARED pc_status pc__server_told(const pc__server *server, int rank);
 
+/* The program can do with a multiple of so many ranks alone, as one of this start has said; 0: none has. */
+PC__SHARED int pc__server_multiple(const pc__server *server);
+
 /* Frames of PC__WIRE_NODE to a launcher; `body` is taken. */
 PC__SHARED void pc__server_tell(pc__server *server, int node, pc__text *body);
 

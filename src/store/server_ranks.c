@@ -2,6 +2,8 @@
 #if PC_HAVE_UV
 #include "store/server_parts.h"
 
+#include <stdlib.h>
+
 #define HELLO_LIMIT_MS 5000
 #define STALL_MS 1000 /* a loop that comes so late was stopped itself */
 
@@ -170,6 +172,18 @@ bool pc__server_beat(const pc__server *server, int rank, pc__beat *beat)
 pc_status pc__server_told(const pc__server *server, int rank)
 {
     return rank >= 0 && rank < server->options.size ? server->ranks[rank].told : PC_OK;
+}
+
+int pc__server_multiple(const pc__server *server)
+{
+    char text[16] = "";
+    size_t n = 0;
+    const void *value = pc__table_get(&server->table, PC__STORE_MULTIPLE, &n);
+    if (!value || n >= sizeof text)
+        return 0;
+    memcpy(text, value, n);
+    const long ranks = strtol(text, NULL, 10);
+    return ranks > 0 && ranks <= PC__RANKS_MAX ? (int)ranks : 0;
 }
 
 void pc__server_tell(pc__server *server, int node, pc__text *body)

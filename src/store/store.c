@@ -1,6 +1,8 @@
 /* store.c: the calls of store.h as requests. */
 #include "store/client.h"
 
+#include <paracord/dist.h>
+
 #define TELL_MAX 300 /* characters of an error that others are told */
 
 /* Begin a request with a name that may be one. */
@@ -160,4 +162,12 @@ void pc__dist_tell_error(pc_status kind, const char *why)
     pc__call_end(&call);
     pc_error_clear();
     (void)pc__error_put(&before);
+}
+
+pc_status pc__dist_need_multiple(int ranks)
+{
+    char text[16];
+    if (pc_dist_size() < 2)
+        return PC_OK;
+    return pc__store_set(PC__STORE_MULTIPLE, text, (size_t)snprintf(text, sizeof text, "%d", ranks));
 }

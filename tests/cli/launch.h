@@ -50,10 +50,17 @@ static inline int rank_of_mode(const char *mode)
     const int rank = number_of("RANK"), start = number_of("TORCHELASTIC_RESTART_COUNT");
     if (pc_dist_init((pc_dist_options){0}) != PC_OK)
         return 91 + 0 * pc_report(stderr);
+    const int multiple = number_of("MULTIPLE");
+    if (multiple > 0 && pc__dist_need_multiple(multiple) != PC_OK)
+        return 94 + 0 * pc_report(stderr);
     if (pc__store_barrier("all", 20) != PC_OK)
         return 92 + 0 * pc_report(stderr);
     printf("rank %d of %d start %d\n", rank, pc_dist_size(), start);
     fflush(stdout);
+    if (multiple > 0 && pc_dist_size() % multiple) {
+        (void)pc_fail(PC_ERR_ARGUMENT, "these are %d ranks", pc_dist_size());
+        return pc_report(stderr);
+    }
     if (!strcmp(mode, "fine"))
         return pc_dist_end() == PC_OK ? 0 : 93;
     if ((!strcmp(mode, "once") && start > 0) || pc_dist_size() <= number_of("FINE_FOR"))

@@ -87,6 +87,31 @@ static void ends_where_fewer_are_no_help(void **state)
     assert_has("--min-ranks is for --elastic");
 }
 
+/* Of programs that take a multiple of some number of ranks, places are left idle, and take part when others fail. */
+static void goes_on_with_a_multiple(void **state)
+{
+    (void)state;
+    assert_status("MULTIPLE=2 FINE_FOR=2 timeout 30 $P launch -n 4 --elastic -- $R kill 2>&1", 0);
+    assert_has("going on with 2 of 4 ranks, without rank 1 (place 1 of node 0, ");
+    assert_has("; 1 of the 3 places is idle, since the program takes a multiple of 2 ranks\n");
+    assert_has("[0] rank 0 of 2 start 1");
+    assert_has("[1] rank 1 of 2 start 1");
+    assert_lacks("these are");
+    assert_status("MULTIPLE=2 timeout 30 $P launch -n 5 --elastic -- sh -c 'test $TORCHELASTIC_RESTART_COUNT = 2 && "
+                  "exec $R fine; exec $R kill' 2>&1",
+                  0);
+    assert_has("says: these are 5 ranks");
+    assert_has("going on with 4 ranks; 1 of the 5 places is idle, since the program takes a multiple of 2 ranks\n");
+    assert_has("going on with 4 of 4 ranks, without rank 1 (place 1 of node 0, ");
+    assert_has("[3] rank 3 of 4 start 2");
+    assert_status("MULTIPLE=3 timeout 30 $P launch -n 3 --elastic -- $R kill 2>&1", 137);
+    assert_has("there would be places for 2 ranks, of which the program takes a multiple of 3: fewer than --min-ranks "
+               "3 are left\n");
+    /* Without --elastic what does not fit ends. */
+    assert_status("MULTIPLE=2 timeout 30 $P launch -n 3 -- $R kill 2>&1", 1);
+    assert_lacks("going on");
+}
+
 static void ends_on_request(void **state)
 {
     (void)state;
@@ -108,7 +133,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(goes_on_without_a_place), cmocka_unit_test(tries_a_place_again_once),
         cmocka_unit_test(numbers_what_is_left),    cmocka_unit_test(ends_where_fewer_are_no_help),
-        cmocka_unit_test(ends_on_request),
+        cmocka_unit_test(goes_on_with_a_multiple), cmocka_unit_test(ends_on_request),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }

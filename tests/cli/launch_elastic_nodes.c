@@ -73,6 +73,23 @@ static void leaves_out_a_host_whose_disk_is_full(void **state)
     assert_has("1: 0");
 }
 
+/* Neighbours stay on one host: what is left over is of the host that has no whole number of them, here all that it has. */
+static void leaves_places_of_one_host_idle(void **state)
+{
+    (void)state;
+    setenv("MULTIPLE", "2", 1);
+    both("(FINE_FOR=2 node 0 -n 2 --elastic -- $R kill; echo 0: $?) >a 2>&1 & (FINE_FOR=2 node 1 -n 2 -- $R kill; "
+         "echo 1: $?) >b 2>&1; wait");
+    unsetenv("MULTIPLE");
+    assert_has("going on with 2 of 4 ranks, without rank 1 (place 1 of node 0, ");
+    assert_has("; 1 of the 3 places is idle");
+    const char *other = strstr(output, "0: 0\n");
+    assert_non_null(other);
+    assert_non_null(strstr(other, "[0] rank 0 of 2 start 1"));
+    assert_non_null(strstr(other, "[1] rank 1 of 2 start 1"));
+    assert_non_null(strstr(other, "1: 0\n"));
+}
+
 static void goes_on_with_a_cut_cable(void **state)
 {
     (void)state;
@@ -124,6 +141,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(goes_on_without_a_host),
         cmocka_unit_test(takes_a_host_that_comes_back),
         cmocka_unit_test(leaves_out_a_host_whose_disk_is_full),
+        cmocka_unit_test(leaves_places_of_one_host_idle),
         cmocka_unit_test_setup_teardown(goes_on_with_a_cut_cable, lay_cable, take_all_away),
         cmocka_unit_test_setup_teardown(goes_on_without_a_killed_host, lay_cable, take_all_away),
     };

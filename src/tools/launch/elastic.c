@@ -3,7 +3,11 @@
  *
  * A place, which is a GPU and its part of the host, is tried again once; when it has failed twice within AGAIN_SECONDS, or
  * no restart is left, the next start does without it. What a rank told of its failure may say that the place is not to blame:
- * a file that cannot be written is the host's matter, and what is wrong in the program would be so with fewer ranks, too. */
+ * a file that cannot be written is the host's matter, and what is wrong in the program would be so with fewer ranks, too.
+ *
+ * A program that can do with a multiple of some number of ranks alone (copies of a network that is cut up) has said so in the
+ * store. The next start has the largest multiple that there are places for; what is left over is idle, to spare for the next
+ * failure. */
 #if PC_HAVE_UV
 #include "launch/parts.h"
 
@@ -50,7 +54,7 @@ bool pc__job_take_node(pc__launch *launch, int node, int ranks)
     return true;
 }
 
-int pc__job_places(const pc__node *node)
+static int places_of(const pc__node *node)
 {
     int n = 0;
     for (int i = 0; i < node->places && !node->out; i++)
@@ -76,8 +80,39 @@ static int places_of_all(const pc__launch *l)
 {
     int n = 0;
     for (int i = 0; i < l->options.nodes; i++)
-        n += pc__job_places(&l->nodes[i]);
+        n += places_of(&l->nodes[i]);
     return n;
+}
+
+static int spare_places(const pc__launch *l)
+{
+    return l->multiple ? places_of_all(l) % l->multiple : 0;
+}
+
+static int ranks_of_all(const pc__launch *l)
+{
+    return places_of_all(l) - spare_places(l);
+}
+
+/* The node that has a rank less: the last one whose ranks are no multiple, so that others' neighbours stay on one host. */
+static pc__node *giver(pc__launch *l)
+{
+    pc__node *any = NULL;
+    for (int i = l->options.nodes - 1; i >= 0; i--) {
+        pc__node *n = &l->nodes[i];
+        if (n->ranks % l->multiple)
+            return n;
+        any = n->ranks && !any ? n : any;
+    }
+    return any;
+}
+
+void pc__job_divide(pc__launch *launch)
+{
+    for (int i = 0; i < launch->options.nodes; i++)
+        launch->nodes[i].ranks = places_of(&launch->nodes[i]);
+    for (int spare = spare_places(launch); spare > 0; spare--)
+        giver(launch)->ranks--;
 }
 
 /* Whether this place has failed not long ago, too. */
@@ -96,7 +131,7 @@ static bool fails_again(pc__launch *l)
 
 static bool is_alone(const pc__launch *l, int node)
 {
-    return pc__job_places(&l->nodes[node]) == places_of_all(l);
+    return places_of(&l->nodes[node]) == places_of_all(l);
 }
 
 /* Leave out what has failed; false where that is no help. `what` says it. */
@@ -127,26 +162,62 @@ static bool again(pc__launch *l)
     return true;
 }
 
+static bool are_enough(pc__launch *l, const char *what)
+{
+    const int ranks = ranks_of_all(l), least = l->options.min_ranks;
+    if (ranks >= least)
+        return true;
+    if (spare_places(l))
+        pc__launch_tell(l,
+                        "not going on: without %s there would be places for %d ranks, of which the program takes a "
+                        "multiple of %d: fewer than --min-ranks %d are left",
+                        what, places_of_all(l), l->multiple, PC__MAX(least, l->multiple));
+    else
+        pc__launch_tell(l, "not going on: without %s there would be %d ranks, fewer than --min-ranks %d", what, ranks,
+                        least);
+    return false;
+}
+
+/* Why places are left over, for behind a sentence. */
+static const char *spare_words(const pc__launch *l, char text[96])
+{
+    text[0] = 0;
+    if (spare_places(l))
+        snprintf(text, 96, "; %d of the %d places %s idle, since the program takes a multiple of %d ranks",
+                 spare_places(l), places_of_all(l), spare_places(l) == 1 ? "is" : "are", l->multiple);
+    return text;
+}
+
+/* A start whose ranks said of which numbers the program takes a multiple, and are none. */
+static bool fits_better(pc__launch *l)
+{
+    char spare[96];
+    if (!l->multiple || l->size % l->multiple == 0 || ranks_of_all(l) < l->options.min_ranks)
+        return false;
+    pc__launch_tell(l, "going on with %d ranks%s", ranks_of_all(l), spare_words(l, spare));
+    return true;
+}
+
 bool pc__job_goes_on(pc__launch *launch)
 {
-    char what[PC__WHY_MAX];
-    const int before = places_of_all(launch);
+    char what[PC__WHY_MAX], spare[96];
     if (!launch->options.min_ranks || launch->culprit_node < 0)
         return again(launch);
+    const int multiple = pc__server_multiple(launch->server);
+    launch->multiple = multiple ? multiple : launch->multiple;
+    const int before = ranks_of_all(launch);
     const fault_kind fault = fault_of(pc__server_told(launch->server, launch->culprit));
+    if (fault == OF_THE_PROGRAM && fits_better(launch))
+        return true;
     const bool twice = fault != OF_THE_PROGRAM && fails_again(launch);
     if (!twice && again(launch))
         return true;
     if (!leave_out(launch, fault, what))
         return again(launch);
-    const int left = places_of_all(launch);
-    if (left < launch->options.min_ranks) {
-        pc__launch_tell(launch, "not going on: without %s there would be %d ranks, fewer than --min-ranks %d", what,
-                        left, launch->options.min_ranks);
+    if (!are_enough(launch, what))
         return false;
-    }
-    pc__launch_tell(launch, "going on with %d of %d ranks, without %s: %s", left, before, what,
-                    twice ? "it has failed twice in a short time" : "no restart is left");
+    pc__launch_tell(launch, "going on with %d of %d ranks, without %s: %s%s", ranks_of_all(launch), before, what,
+                    twice ? "it has failed twice in a short time" : "no restart is left", spare_words(launch, spare));
     return true;
 }
 
@@ -164,11 +235,12 @@ bool pc__job_goes_without(pc__launch *launch)
         if (n + 16 < sizeof nodes)
             n += (size_t)snprintf(nodes + n, sizeof nodes - n, "%s%d", n ? ", " : "", node);
     }
-    const int left = places_of_all(launch);
+    const int left = ranks_of_all(launch);
     if (!launch->nodes[0].ready || left < launch->options.min_ranks)
         return false;
-    pc__launch_tell(launch, "going on with %d ranks, without node %s: it has not come within %.3g s", left, nodes,
-                    launch->options.timeout_seconds);
+    char spare[96];
+    pc__launch_tell(launch, "going on with %d ranks, without node %s: it has not come within %.3g s%s", left, nodes,
+                    launch->options.timeout_seconds, spare_words(launch, spare));
     return true;
 }
 #endif

@@ -102,6 +102,7 @@ struct pc__launch {
     pc__node *nodes;
     pc__phase phase;
     int restarts, generation, size;
+    int multiple;                             /* of so many ranks; 0: nobody has said that the program wants that */
     uint64_t gather_until, told_at, stop_due; /* stop_due: the others are stopped then; 0: not yet */
     int stop_kill;                            /* the rank that is killed at once then */
     uv_timer_t job_timer;
@@ -148,7 +149,7 @@ void pc__job_start(pc__launch *launch);
 /* elastic.c: which places the next start has. Behind a start that failed: whether there is another one, which is told. Whether
  * the job goes on without the nodes that have not come in time. */
 bool pc__job_take_node(pc__launch *launch, int node, int ranks);
-int pc__job_places(const pc__node *node); /* of the next start */
+void pc__job_divide(pc__launch *launch); /* how many ranks of the next start each node has, the first of its places */
 void pc__job_find_place(const pc__launch *launch, int rank, int *node, int *place);
 bool pc__job_goes_on(pc__launch *launch);
 bool pc__job_goes_without(pc__launch *launch);

@@ -59,9 +59,11 @@ static void say_start(pc__launch *l, int node, int port)
     pc__put_text(&body, master);
     pc__put_text(&body, l->start.run);
     pc__put_u32(&body, (uint32_t)n->ranks);
-    for (int place = 0; place < n->places; place++)
-        if (!n->slots[place].out)
+    for (int place = 0, left = n->ranks; left > 0; place++)
+        if (!n->slots[place].out) {
             pc__put_u32(&body, (uint32_t)place);
+            left--;
+        }
     pc__job_say(l, node, &body);
 }
 
@@ -72,9 +74,9 @@ void pc__job_start(pc__launch *launch)
         if (!l->nodes[node].ready && !l->nodes[node].out)
             return;
     l->size = 0;
+    pc__job_divide(l);
     for (int node = 0; node < l->options.nodes; node++) {
         l->nodes[node].base = l->size;
-        l->nodes[node].ranks = pc__job_places(&l->nodes[node]);
         l->size += l->nodes[node].ranks;
     }
     if (pc__server_restart(l->server, l->size, l->generation) != PC_OK) {
