@@ -233,8 +233,10 @@ void pc__group_fail_as(pc_group *group, int rank)
 {
     char why[PC_MESSAGE_MAX];
     const pc_error *error = pc_error_last();
-    snprintf(why, sizeof why, "rank %d failed: %.380s%s%.80s", rank, error->message, error->cause[0] ? ": " : "",
-             error->cause);
+    size_t n = 0;
+    if (group->place) /* of processes the store says which one it was */
+        n = (size_t)snprintf(why, sizeof why, "rank %d failed: ", rank);
+    snprintf(why + n, sizeof why - n, "%.380s%s%.80s", error->message, error->cause[0] ? ": " : "", error->cause);
     pc__group_abort(group, why);
 }
 

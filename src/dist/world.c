@@ -45,6 +45,11 @@ static pc_status hear(const pc_group *g, int64_t talk, int rank, void *theirs, s
                           g->rank, g->name, g->seconds, rank);
         pc__dump_all(pc_error_last()->message);
     }
+    char why[PC__WHY_MAX];
+    if (status == PC_ERR_LOST && pc__dist_lost(NULL, why)) {
+        pc_error_clear();
+        return pc__fail(PC_ERR_LOST, "%s", why);
+    }
     if (status == PC_ERR_RANGE || (status == PC_OK && got != bytes)) {
         pc_error_clear();
         return pc__fail(PC_ERR_STATE,

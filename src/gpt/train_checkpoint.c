@@ -85,44 +85,28 @@ static pc_status put_pieces(const pc__gpt_training *t, const char *path, const c
     return used ? pc__weights_put(path, temporary, start, p->list, p->parts, used) : PC_OK;
 }
 
-/* Whether it is well with all ranks, all of which ask. */
-static bool all_well(const pc__gpt_training *t, const begun *mine, begun *all, pc_status *status)
+/* This rank's part of the file that the first one has begun, and none of it is lost when that one is the checkpoint. */
+static pc_status write_part(const pc__gpt_training *t, const char *path, const char *temporary, int64_t start,
+                            int64_t *all, pc__gpt_pieces *p)
 {
-    *status = pc__group_exchange(t->o.group, mine, sizeof *mine, all);
-    bool well = *status == PC_OK;
-    for (int r = 0; r < t->ranks && well; r++)
-        well = all[r].status == PC_OK;
-    return well;
+    PC__TRY(pc__group_exchange(t->o.group, &start, sizeof start, all));
+    PC__TRY(put_pieces(t, path, temporary, all[0], p));
+    return pc__group_exchange(t->o.group, &start, sizeof start, all);
 }
 
-/* In the words in which ranks hear of another's error, which is the one to tell. */
-static pc_status heard(const pc__gpt_training *t, const char *path, const begun *all)
-{
-    int r = 0;
-    while (r < t->ranks - 1 && all[r].status == PC_OK)
-        r++;
-    return pc__fail(PC_ERR_FILE, "rank %d could not write %s", r, path);
-}
-
-/* All ranks write, and the first makes it the checkpoint when all have. What fails in one is told by it. */
+/* All ranks write, and the first makes it the checkpoint when all have. Who fails tells the others, whose exchanges end
+ * with what it says: nobody else has told anything before, so that it is known which rank's disk it is. */
 static pc_status save_together(const pc__gpt_training *t, const char *path, begun mine, pc__gpt_pieces *p)
 {
-    pc_status status = PC_ERR_MEMORY;
-    begun *all = pc__alloc((size_t)t->ranks * sizeof *all);
+    int64_t *all = pc__alloc((size_t)t->ranks * sizeof *all);
     char *temporary = pc__file_temporary(path);
-    if (!all || !temporary)
-        mine.status = PC_ERR_MEMORY;
-    bool written = all && all_well(t, &mine, all, &status);
-    if (written)
-        mine.status = put_pieces(t, path, temporary, all[0].start, p);
+    pc_status status = !all || !temporary ? PC_ERR_MEMORY : mine.status;
     if (status == PC_OK)
-        written = all_well(t, &mine, all, &status);
-    if (written && !t->rank)
+        status = write_part(t, path, temporary, mine.start, all, p);
+    if (!t->rank && status == PC_OK)
         status = pc__file_commit(temporary, path);
-    else if (!written && !t->rank && temporary)
+    else if (!t->rank && temporary)
         (void)remove(temporary);
-    if (status == PC_OK && !written)
-        status = mine.status != PC_OK ? mine.status : heard(t, path, all);
     pc__free(temporary);
     pc__free(all);
     return status;

@@ -118,7 +118,7 @@ static bool told_error(pc__peer *peer, pc__frame *frame)
     pc__take_text(&frame->body, text, sizeof text - 64);
     if (frame->body.broken || peer->role != PC__WIRE_RANK)
         return false;
-    snprintf(why, sizeof why, "rank %d says: %.300s", peer->rank, text);
+    snprintf(why, sizeof why, "rank %d on %s says: %.290s", peer->rank, peer->host, text);
     peer->server->ranks[peer->rank].told = (pc_status)kind;
     pc__server_lose(peer->server, peer->rank, false, why);
     return reply(peer, frame->request, PC__WIRE_FINE);

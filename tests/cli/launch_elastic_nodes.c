@@ -64,7 +64,7 @@ static void leaves_out_a_host_whose_disk_is_full(void **state)
     both("(FINE_FOR=1 node 0 -n 1 --elastic --max-restarts 4 -- $R disk; echo 0: $?) >a 2>&1 & (FINE_FOR=1 node 1 -n 1 "
          "-- "
          "$R disk; echo 1: $?) >b 2>&1; wait");
-    assert_has("rank 1 says: cannot write here: No space left on device");
+    assert_has("says: cannot write here: No space left on device");
     assert_has("starting all ranks again (restart 1 of 4)");
     assert_has("going on with 1 of 2 ranks, without node 1 (");
     assert_has("it has failed twice in a short time");

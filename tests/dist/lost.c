@@ -110,7 +110,7 @@ static void tell(void)
 static void an_error_is_told(void **state)
 {
     (void)state;
-    end_of_rank_2(tell, 5, "rank 2 says: the disk of this host is full", 1000 + SIGKILL);
+    end_of_rank_2(tell, 5, "says: the disk of this host is full", 1000 + SIGKILL);
 }
 
 static void fail_and_exit(void)
@@ -122,7 +122,7 @@ static void fail_and_exit(void)
 static void an_error_at_exit_is_told(void **state)
 {
     (void)state;
-    end_of_rank_2(fail_and_exit, 5, "rank 2 says: shapes [2, 3] and [4] do not fit", 7);
+    end_of_rank_2(fail_and_exit, 5, "says: shapes [2, 3] and [4] do not fit", 7);
 }
 
 static void just_exit(void)
