@@ -113,14 +113,15 @@ static void show_arguments(FILE *out, int width, const cli_argument *arguments)
 
 static void show_options(FILE *out, int width, const cli_option *options)
 {
+    bool grouped = false;
     if (options && options->name && !options->group)
         heading(out, "Options");
     for (const cli_option *o = options; o && o->name; o++) {
+        grouped |= o->group != NULL;
         if (o->group)
             heading(out, o->group);
         option_item(out, width, o);
     }
-    bool grouped = options && options->group;
     if (grouped || !options)
         heading(out, grouped ? cli_help_option.group : "Options");
     option_item(out, width, &cli_help_option);

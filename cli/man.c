@@ -130,13 +130,15 @@ static void option_entry(const cli_option *o)
 
 static void options(const cli_command *command)
 {
+    bool grouped = false;
     puts(".SH OPTIONS");
     for (const cli_option *o = command->options; o && o->name; o++) {
+        grouped |= o->group != NULL;
         if (o->group)
             printf(".SS %s\n", o->group);
         option_entry(o);
     }
-    if (command->options && command->options->group)
+    if (grouped)
         printf(".SS %s\n", cli_help_option.group);
     option_entry(&cli_help_option);
 }

@@ -21,8 +21,14 @@ typedef struct cli_ranks {
 #define CLI_DEVICES_OPTION(place)                                                                                      \
     {                                                                                                                  \
         "devices", 0, CLI_TEXT, (place), NULL, "LIST",                                                                 \
-            .help = "Train on several: all GPUs (all), those of these numbers (0,1), or devices by name (sim:0,sim:1)" \
+            .help = "Train on several: all GPUs (all), those of these numbers (0,1), or devices by name "              \
+                    "(sim:0,sim:1)",                                                                                   \
+            .group = "Several devices"                                                                                 \
     }
+
+#define CLI_ZERO_HELP                                                                                                  \
+    "Let each device keep a part only, for less memory (ZeRO): 1 of the optimiser's state, 2 of gradients too, 3 of "  \
+    "weights too; 0: each keeps all"
 
 /* From the words of --devices (NULL: not given) and --device. False: it does not work, which is said. */
 bool cli_ranks_take(const cli_command *command, cli_ranks *ranks, const char *devices, const char *device);

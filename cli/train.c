@@ -229,7 +229,7 @@ static const cli_option options[] = {
     {"epochs", 'e', CLI_INT, AT(epochs), "25", "N", .help = "How often to go through all pictures", .group = "Training",
      .min = 1, .max = 100000},
     {"keep", 0, CLI_CHOICE, AT(keep), "best", "NAME",
-     .help = "Which epoch the network in FOLDER is of, as far as there are test pictures to tell by", .choices = keeps},
+     .help = "Which epoch's network is kept, where there are test pictures to tell by", .choices = keeps},
     {"early-stop", 0, CLI_INT, AT(early_stop), "0", "N",
      .help = "End when N epochs in a row were no better than the best one; 0 never does", .min = 0, .max = 100000},
     {"batch", 'b', CLI_INT, AT(batch), "32", "N", .help = "Pictures per step, on all devices together", .min = 1,
@@ -239,8 +239,8 @@ static const cli_option options[] = {
     {"lr", 'l', CLI_FLOAT, AT(lr), "0.001", "RATE", .help = "Learning rate", .min = 0, .max = 100, .above = true},
     {"schedule", 0, CLI_CHOICE, AT(schedule), "constant", "NAME", .help = "How the learning rate goes, over all epochs",
      .choices = schedules},
-    {"warmup", 0, CLI_INT, AT(warmup), "0", "STEPS", .help = "Steps in front in which the learning rate rises",
-     .min = 0, .max = 1000000000},
+    {"warmup", 0, CLI_INT, AT(warmup), "0", "STEPS", .help = "First steps, in which the learning rate rises", .min = 0,
+     .max = 1000000000},
     {"momentum", 0, CLI_FLOAT, AT(momentum), "0", "SHARE", .help = "Momentum, for sgd and rmsprop", .min = 0,
      .max = 0.9999},
     {"nesterov", 0, CLI_FLAG, AT(nesterov), NULL, NULL, .help = "Nesterov's momentum, for sgd"},
@@ -250,9 +250,9 @@ static const cli_option options[] = {
      .help = "Gradients whose norm is greater, all together, are scaled down to it; 0 leaves them", .min = 0,
      .max = 1e30},
     {"class-weights", 0, CLI_CHOICE, AT(class_weights), "none", "NAME",
-     .help = "What pictures count for in the loss of training, where classes have unequal numbers", .choices = weights},
+     .help = "What a picture counts for in the training loss, where classes have unequal numbers", .choices = weights},
     {"label-smoothing", 0, CLI_FLOAT, AT(label_smoothing), "0", "SHARE",
-     .help = "SHARE of each label is for all classes alike, in the loss of training", .min = 0, .max = 0.99},
+     .help = "Give SHARE of each label to all classes alike, in the training loss", .min = 0, .max = 0.99},
     {"mixup", 0, CLI_FLOAT, AT(mixup), "0", "ALPHA",
      .help = "Blend each picture with another one of its batch, by shares from Beta(ALPHA, ALPHA); 0 does not",
      .min = 0, .max = 100},
@@ -269,7 +269,8 @@ static const cli_option options[] = {
      .max = 0.9},
     {"resize", 0, CLI_CHOICE, AT(resize), "nearest", "NAME", .help = "How pictures are resized", .choices = resizes},
     {"normalise", 0, CLI_TEXT, AT(normalise), "none", "NUMBERS",
-     .help = "Pixels in [0, 1], less a mean and over a std: MEAN,STD or R,G,B,R,G,B, or imagenet, or none"},
+     .help = "Take a mean off pixels in [0, 1] and divide them by a deviation: MEAN,STD, or three of each "
+             "(R,G,B,R,G,B), or imagenet"},
     {"shear", 0, CLI_FLOAT, AT(shear), "0.2", "DEGREES", .help = "Slant each picture at random, by at most DEGREES",
      .min = 0, .max = 89},
     {"zoom", 0, CLI_FLOAT, AT(zoom), "0.2", "SHARE", .help = "Zoom each picture at random, between 1-SHARE and 1+SHARE",
@@ -278,7 +279,7 @@ static const cli_option options[] = {
      .min = 0, .max = 180},
     {"flip", 0, CLI_FLAG, AT(flip), "on", NULL, .help = "Mirror half of the pictures, left to right"},
     {"crop", 0, CLI_FLOAT, AT(crop), "0", "SHARE",
-     .help = "Enlarge a part of each picture at random, of SHARE of its area to all of it (0.08, say); 0 does not",
+     .help = "Enlarge a part of each picture, drawn at random, of at least SHARE of its area (0.08, say); 0 does not",
      .min = 0, .max = 1},
     {"pad", 0, CLI_INT, AT(pad), "0", "PIXELS", .help = "Move each picture at random, by at most PIXELS", .min = 0,
      .max = 4096},
@@ -303,18 +304,17 @@ static const cli_option options[] = {
 
     {"out", 'o', CLI_PATH, AT(out), "run", "FOLDER", .help = "Where the network, the checkpoint and the report go",
      .group = "Run"},
-    {"resume", 'r', CLI_FLAG, AT(resume), NULL, NULL, .help = "Go on from the checkpoint in FOLDER"},
+    {"resume", 'r', CLI_FLAG, AT(resume), NULL, NULL,
+     .help = "Go on from the checkpoint in the folder of --out, where there is one"},
     {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE", .help = CLI_DEVICE_HELP, .choices = cli_program_devices},
-    CLI_DEVICES_OPTION(offsetof(settings, devices)),
-    {"zero", 0, CLI_INT, AT(zero), "0", "STAGE",
-     .help = "Share out over the devices: 1 the optimizer's state, 2 gradients too, 3 weights too; 0 nothing", .min = 0,
-     .max = 3},
-    {"accumulate", 0, CLI_INT, AT(accumulate), "1", "PARTS",
-     .help = "Take a batch in parts, one after another: less memory, and the same is learnt, but that norms of batches "
-             "go by "
-             "the pictures of a part",
-     .min = 1, .max = 65536},
     {"threads", 'j', CLI_INT, AT(threads), "0", "N", .help = "CPU threads; 0 takes all cores", .min = 0, .max = 1024},
+    {"accumulate", 0, CLI_INT, AT(accumulate), "1", "PARTS",
+     .help = "Take each batch in so many parts, one after another: less memory, and the same is learnt but for batch "
+             "norms, which see the pictures of a part alone",
+     .min = 1, .max = 65536},
+
+    CLI_DEVICES_OPTION(offsetof(settings, devices)),
+    {"zero", 0, CLI_INT, AT(zero), "0", "STAGE", .help = CLI_ZERO_HELP, .min = 0, .max = 3},
     {0},
 };
 
@@ -350,9 +350,9 @@ const cli_command cli_train = {
         "  DIR/cat  DIR/dog              (a share is kept for testing: --val-split)\n"
         "\n"
         "The result is a folder with the network, report.html, metrics.jsonl and a checkpoint. The network is "
-        "model.h5, a Keras file, or from vgg11 on and of a FILE.json model.safetensors, by torchvision's names; both "
-        "say what the classes are and how pictures are prepared. Ctrl-C saves the checkpoint and says how "
-        "to go on.",
+        "model.h5, a file of Keras, or, of vgg11 and all below it and of FILE.json, model.safetensors, with "
+        "torchvision's names; both say what the classes are and how pictures are prepared. Ctrl-C saves the checkpoint "
+        "and says how to go on.",
     .group = "Train and use a network",
     .options = options,
     .arguments = arguments,
