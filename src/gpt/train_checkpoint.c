@@ -9,6 +9,7 @@
 #include <paracord/random.h>
 
 #include <math.h>
+#include <unistd.h>
 
 static pc_tensor *curve_tensor(const pc__gpt_training *t)
 {
@@ -90,8 +91,15 @@ static pc_status write_part(const pc__gpt_training *t, const char *path, const c
                             int64_t *all, pc__gpt_pieces *p)
 {
     PC__TRY(pc__group_exchange(t->o.group, &start, sizeof start, all));
-    PC__TRY(put_pieces(t, path, temporary, all[0], p));
-    return pc__group_exchange(t->o.group, &start, sizeof start, all);
+    const pc_status status = put_pieces(t, path, temporary, all[0], p);
+    if (status == PC_OK)
+        return pc__group_exchange(t->o.group, &start, sizeof start, all);
+    if (!t->rank || access(temporary, F_OK) == 0)
+        return status;
+    pc_error mine = pc__error_take(); /* the first rank has heard of an error, and removed it: that one is to be told */
+    if (pc__group_exchange(t->o.group, &start, sizeof start, all) == PC_OK)
+        (void)pc__error_put(&mine);
+    return pc_error_last()->status;
 }
 
 /* All ranks write, and the first makes it the checkpoint when all have. Who fails tells the others, whose exchanges end

