@@ -38,7 +38,7 @@ typedef struct pc__storage {
     size_t bytes;        /* asked for */
     size_t capacity;     /* there; 0 for a part of another storage's memory */
     atomic_bool planned; /* made in a recording, which gives it memory when it ends: data is NULL until then */
-    bool elsewhere;      /* planned, and never gets memory: ranks have it in parts (parallel/zero_weights.c) */
+    bool elsewhere;      /* planned, and never gets memory: ranks have it in parts (parallel/zero_whole.c) */
     atomic_uint version; /* counts writes in place, for the tape's check */
     pc__shadow *shadow;  /* NULL: no graph keeps one */
     pc__users order;

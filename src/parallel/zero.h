@@ -35,7 +35,7 @@ struct pc_zero {
     int piece_count, piece_room;
     pc_group *network; /* ranks among which the network is cut up (parallel/cut.h); NULL: it is whole */
 
-    /* zero_weights.c: stage 3 */
+    /* zero_use.c, zero_whole.c: stage 3 */
     pc__twin *twin;
     int twin_count, twin_room;
     pc_dtype half;       /* of twins */
@@ -54,8 +54,9 @@ pc_status pc__zero_cut(pc_zero *zero);
 
 /* zero_weights.c. Parameters lie in memory that the ranks have parts of: below stage 3 all of it is there. */
 pc_status pc__zero_lay(pc_zero *zero);
+void pc__zero_weights_free(pc_zero *zero);
 
-/* Later work of the current stream of bucket b's device comes behind the group's by now, or the group's behind it. */
+/* zero_whole.c. Later work of the current stream of bucket b's device comes behind the group's by now, or the group's behind it. */
 pc_status pc__zero_meet(pc_zero *zero, int b, bool group_waits);
 
 /* Stage 3: what was gathered of bucket b goes. */
@@ -67,7 +68,5 @@ pc_status pc__zero_release(pc_zero *zero);
 
 /* Where parameters have all of their weights, this rank's part is what they are now. */
 pc_status pc__zero_take_parts(pc_zero *zero);
-
-void pc__zero_weights_free(pc_zero *zero);
 
 #endif
