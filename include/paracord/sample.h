@@ -20,7 +20,9 @@ typedef enum pc_upsample_mode {
 typedef struct pc_fn_upsample_options {
     int reserved_;
     int64_t size[2]; /* rows and columns of the result; a second of 0 is the first */
-    double scale[2]; /* or how many times as many, rounded down; a second of 0 is the first */
+    double
+        scale[2]; /* or how many times as many, rounded down; a second of 0 is the first. Along a dimension that keeps
+                      * its size so, and for the nearest one that doubles it, only the sizes count, as in PyTorch */
     pc_upsample_mode mode;
     bool align_corners; /* bilinear: places of the corners stay; else those of the edges, half a place outside */
 } pc_fn_upsample_options;

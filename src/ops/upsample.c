@@ -19,7 +19,8 @@ static pc_status check(const pc_tensor *x, const pc_fn_upsample_options *o)
         return pc__fail(PC_ERR_ARGUMENT, "%s: there is no mode %d; they are nearest and bilinear", who, (int)o->mode);
     if (o->align_corners && o->mode == PC_UPSAMPLE_NEAREST)
         return pc__fail(PC_ERR_ARGUMENT, "%s: nearest has no corners to align; leave align_corners out", who);
-    if ((o->size[0] != 0) == (o->scale[0] != 0))
+    const bool sized = o->size[0] != 0, scaled = o->scale[0] != 0;
+    if (sized == scaled || (sized ? o->scale[1] != 0 : o->size[1] != 0))
         return pc__fail(PC_ERR_ARGUMENT, "%s: it wants a size or a scale, one of the two", who);
     return PC_OK;
 }
@@ -41,10 +42,17 @@ static int64_t places(const pc_tensor *x, const pc_fn_upsample_options *o, int i
     return -1;
 }
 
+/* Input places for one of the result. A scale is not looked at where it leaves as many places, which then stay as they are,
+ * nor, of the nearest, where it leaves twice as many: as in PyTorch. */
+static double step_of(int64_t in, int64_t out, double scale, bool nearest)
+{
+    return scale > 0 && out != in && !(nearest && out == 2 * in) ? 1 / scale : (double)in / (double)out;
+}
+
 static pc__axis axis_of(int64_t in, int64_t out, double scale, const pc_fn_upsample_options *o)
 {
     const bool corners = o->align_corners;
-    const double step = scale > 0 ? 1 / scale : (double)in / (double)out;
+    const double step = step_of(in, out, scale, o->mode == PC_UPSAMPLE_NEAREST);
     return (pc__axis){.in = in,
                       .out = out,
                       .step = !corners  ? step

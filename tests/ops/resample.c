@@ -93,6 +93,8 @@ static void bad_sizes(void **state)
         assert_fails(pc_fn_upsample(none, UP(.size = {2})), PC_ERR_SHAPE, "no places");
         assert_fails(pc_fn_upsample(x, UP(0)), PC_ERR_ARGUMENT, "a size or a scale");
         assert_fails(pc_fn_upsample(x, UP(.size = {2}, .scale = {2})), PC_ERR_ARGUMENT, "a size or a scale");
+        assert_fails(pc_fn_upsample(x, UP(.size = {2}, .scale = {0, 2})), PC_ERR_ARGUMENT, "a size or a scale");
+        assert_fails(pc_fn_upsample(x, UP(.size = {0, 2}, .scale = {2})), PC_ERR_ARGUMENT, "a size or a scale");
         assert_fails(pc_fn_upsample(x, UP(.size = {-2})), PC_ERR_ARGUMENT, "-2 rows");
         assert_fails(pc_fn_upsample(x, UP(.scale = {1, 0.1})), PC_ERR_ARGUMENT, "0 columns");
         assert_fails(pc_fn_upsample(x, UP(.scale = {NAN})), PC_ERR_ARGUMENT, "nan rows");
@@ -171,6 +173,23 @@ static void many_places(void **state)
     assert_no_leak();
 }
 
+/* A scale that leaves as many rows leaves the rows, and the nearest of twice as many are each row twice. */
+static void scales_that_change_nothing(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = pc_reshape(pc_arange(0, 12, 1, PC_F32, test_device()), PC_SHAPE(1, 1, 3, 4));
+        for (int mode = PC_UPSAMPLE_NEAREST; mode <= PC_UPSAMPLE_BILINEAR; mode++) {
+            pc_tensor *y = pc_fn_upsample(x, UP(.scale = {1.3, 1.2}, .mode = (pc_upsample_mode)mode));
+            assert_not_null_ok(y);
+            assert_close(pc_item(pc_max(pc_abs(pc_sub(x, y)))), 0, 0);
+        }
+        pc_tensor *twice = pc_fn_upsample(x, UP(.scale = {2.3, 2.2})), *same = pc_fn_upsample(x, UP(.size = {6, 8}));
+        assert_close(pc_item(pc_max(pc_abs(pc_sub(twice, same)))), 0, 0);
+    }
+    assert_no_leak();
+}
+
 /* What the gradient looks for: every output that has a part of an input is among those of the input. */
 static void assert_found(const pc__axis *axis)
 {
@@ -200,9 +219,10 @@ static void every_part_is_found(void **state)
         }
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(every_part_is_found), cmocka_unit_test(bad_sizes),
-                                          cmocka_unit_test(bad_grids), cmocka_unit_test(places_that_are_nowhere),
-                                          cmocka_unit_test(many_places)};
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_part_is_found), cmocka_unit_test(bad_sizes),
+    cmocka_unit_test(bad_grids),           cmocka_unit_test(places_that_are_nowhere),
+    cmocka_unit_test(many_places),         cmocka_unit_test(scales_that_change_nothing)};
 
 int main(void)
 {
