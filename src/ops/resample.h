@@ -25,7 +25,8 @@ typedef struct pc__taps {
     double weight[2];
 } pc__taps;
 
-/* As PyTorch: nearest counts in float32; what lies before the first place or behind the last one is that place. */
+/* As PyTorch: nearest counts in float32; what lies before the first place or behind the last one is that place. As many places
+ * stay as they are: nothing is taken of neighbours, not even 0 times NaN. */
 PC__BOTH pc__taps pc__taps_of(const pc__axis *a, int64_t o)
 {
     pc__taps t = {0, 1, {1, 0}};
@@ -42,9 +43,9 @@ PC__BOTH pc__taps pc__taps_of(const pc__axis *a, int64_t o)
         at = ((double)o + 0.5) * a->step - 0.5;
     at = at > 0 ? at : 0;
     t.first = at < (double)(a->in - 1) ? (int64_t)at : a->in - 1;
-    if (a->kind == PC__NEAREST || t.first == a->in - 1)
-        return t;
     part = at - (double)t.first;
+    if (a->kind == PC__NEAREST || t.first == a->in - 1 || a->in == a->out)
+        return t;
     t.count = 2;
     t.weight[0] = 1 - part;
     t.weight[1] = part;

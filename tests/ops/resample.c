@@ -190,6 +190,22 @@ static void scales_that_change_nothing(void **state)
     assert_no_leak();
 }
 
+/* Columns that stay as they are know nothing of each other. */
+static void neighbours_of_nan(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        const float pixels[] = {1, NAN, 3, 4};
+        pc_tensor *x = pc_from_data(pixels, PC_SHAPE(1, 1, 1, 4), PC_F32, test_device());
+        for (int corners = 0; corners < 2; corners++) {
+            pc_tensor *y =
+                pc_fn_upsample(x, UP(.size = {3, 4}, .mode = PC_UPSAMPLE_BILINEAR, .align_corners = corners > 0));
+            assert_int_equal(pc_item_i64(pc_count_nonzero(pc_isnan(y))), 3);
+        }
+    }
+    assert_no_leak();
+}
+
 /* What the gradient looks for: every output that has a part of an input is among those of the input. */
 static void assert_found(const pc__axis *axis)
 {
@@ -222,7 +238,8 @@ static void every_part_is_found(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_part_is_found), cmocka_unit_test(bad_sizes),
     cmocka_unit_test(bad_grids),           cmocka_unit_test(places_that_are_nowhere),
-    cmocka_unit_test(many_places),         cmocka_unit_test(scales_that_change_nothing)};
+    cmocka_unit_test(many_places),         cmocka_unit_test(scales_that_change_nothing),
+    cmocka_unit_test(neighbours_of_nan)};
 
 int main(void)
 {
