@@ -1,6 +1,8 @@
 /* Functions of one tensor, element by element: every row of ops/pointwise.def. */
 #include "ops/golden.h"
 
+#include "base/base.h"
+
 #define RUN(name)                                                                                                      \
     static void run_##name(const golden *g, pc_tensor **in, pc_tensor **out)                                           \
     {                                                                                                                  \
@@ -86,10 +88,39 @@ static void memory_order_stays(void **state)
     assert_no_leak();
 }
 
+static pc_tensor *(*const functions[])(pc_tensor *) = {
+#define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative) pc_##name,
+#include "ops/pointwise.def"
+};
+
+static void assert_one_value(pc_tensor *t, int function)
+{
+    if (pc_item_i64(pc_count_nonzero(pc_ne(t, pc_slice(t, 0, 0, 1, 1)))))
+        fail_msg("function %d gives one number in several ways", function);
+}
+
+/* In vectors and behind their end: else plain calls and recorded ones, which cut work otherwise, would differ. */
+static void a_place_is_no_matter(void **state)
+{
+    (void)state;
+    enum { PLACES = 37, NUMBERS = 100 };
+    for (int i = 0; i < PC__COUNT(functions) * NUMBERS; i++)
+        PC_SCOPE {
+            const double number = 0.1 + 0.029 * (i % NUMBERS);
+            pc_tensor *x = pc_full(PC_SHAPE(PLACES), number, PC_F32, test_device());
+            pc_tensor *g = pc_full(PC_SHAPE(PLACES), 0.7, PC_F32, test_device());
+            assert_ok(pc_require_grad(x, true));
+            pc_tensor *y = functions[i / NUMBERS](x);
+            assert_one_value(pc_detach(y), i / NUMBERS);
+            assert_ok(pc_backward_with(y, g));
+            assert_one_value(pc_grad(x), i / NUMBERS);
+        }
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(memory_order_stays),
-    cmocka_unit_test(bools_have_no_sign),
-    cmocka_unit_test(null_flows),
+    cmocka_unit_test(a_place_is_no_matter),   cmocka_unit_test(memory_order_stays),
+    cmocka_unit_test(bools_have_no_sign),     cmocka_unit_test(null_flows),
     cmocka_unit_test(close_to_the_c_library),
 };
 
