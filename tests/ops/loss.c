@@ -230,6 +230,28 @@ static void weights_of_classes(void **state)
     assert_no_leak();
 }
 
+/* A mean that 16 bits hold, of a sum that they do not. */
+static void weighted_means_of_16_bits(void **state)
+{
+    (void)state;
+    enum { MANY = 1500 };
+    for (int bf16 = 0; bf16 < 2; bf16++)
+        PC_SCOPE {
+            const pc_dtype dtype = bf16 ? PC_BF16 : PC_F16;
+            pc_tensor *x = pc_full(PC_SHAPE(MANY, 1), 96, dtype, test_device());
+            pc_tensor *w = pc_ones(PC_SHAPE(2), PC_F32, test_device());
+            pc_tensor *labels = pc_zeros(PC_SHAPE(MANY), PC_I64, test_device());
+            pc_tensor *loss = pc_bce_with_logits_weighted(x, pc_zeros(PC_SHAPE(MANY, 1), dtype, test_device()), w);
+            assert_int_equal(pc_tensor_dtype(loss), dtype);
+            assert_close(pc_item(loss), 96, 0);
+            pc_tensor *two[] = {pc_zeros(PC_SHAPE(MANY, 1), dtype, test_device()), x};
+            loss = pc_cross_entropy_weighted(pc_cat(two, 2, 1), labels, w);
+            assert_int_equal(pc_tensor_dtype(loss), dtype);
+            assert_close(pc_item(loss), 96, 0);
+        }
+    assert_no_leak();
+}
+
 enum { MOST_CLASSES = 40003, MOST_EXAMPLES = 9, MOST_ROWS = 5000 };
 
 static void check_classes(int count, int n, pc_dtype dtype, int skip)
@@ -319,6 +341,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(any_number_of_rows),
     cmocka_unit_test(pairs_of_any_count),
     cmocka_unit_test(weights_of_classes),
+    cmocka_unit_test(weighted_means_of_16_bits),
     cmocka_unit_test(bad_pairs),
     cmocka_unit_test(bad_labels),
     cmocka_unit_test(empty_batches_give_nan),
