@@ -1,4 +1,6 @@
 /* arrange.c: tensors put together and taken apart by other ops. */
+#include "ops/autocast.h"
+#include "ops/matmul.h"
 #include "ops/table.h"
 
 pc_tensor *pc_stack(pc_tensor *const *tensors, int count, int dim)
@@ -99,6 +101,16 @@ pc_tensor *pc_outer(pc_tensor *a, pc_tensor *b)
     return result;
 }
 
+/* c + a b; in 16 bits the product is not rounded, which might not hold it, before c is added. */
+static pc_tensor *added(pc_tensor *c, pc_tensor *a, pc_tensor *b)
+{
+    const bool fit = a->dtype == b->dtype && a->shape[1] == b->shape[0];
+    const bool wide = fit && pc__is_half((pc_dtype)a->dtype) && !pc__autocasting();
+    pc_tensor *product = wide ? pc__matmul_wide(a, b) : pc_matmul(a, b);
+    pc_tensor *all = product ? pc_expand(c, pc_tensor_shape(product)) : NULL, *sum = pc_add(all, product);
+    return sum && wide ? pc__as_dtype(sum, pc__promote(all, a)) : sum;
+}
+
 pc_tensor *pc_addmm(pc_tensor *c, pc_tensor *a, pc_tensor *b)
 {
     PC__NEED_OR(NULL, c);
@@ -111,8 +123,7 @@ pc_tensor *pc_addmm(pc_tensor *c, pc_tensor *a, pc_tensor *b)
         return pc__null(PC_ERR_SHAPE, "addmm: %s does not broadcast to a matrix", PC__SHAPE_OF(c));
     pc_tensor *result = NULL;
     PC_SCOPE {
-        pc_tensor *product = pc_matmul(a, b);
-        result = pc_keep(product ? pc_add(pc_expand(c, pc_tensor_shape(product)), product) : NULL);
+        result = pc_keep(added(c, a, b));
     }
     return result;
 }

@@ -114,7 +114,10 @@ static pc_tensor *gradient_of_one(pc_tensor *a, pc_tensor *g, const pc__meta *of
 
 pc_status pc__grad_matmul(pc__grad *grad)
 {
-    pc_tensor *g = grad->out_grad[0], *a = grad->in[0], *b = grad->in[1];
+    pc_tensor *g = pc__as_dtype(grad->out_grad[0], (pc_dtype)grad->in_meta[0].dtype); /* of wide products float32 */
+    pc_tensor *a = grad->in[0], *b = grad->in[1];
+    if (!g)
+        return pc_error_last()->status;
     const int64_t batch = pc__count(g->ndim - 2, g->shape);
     if (grad->needs[0])
         PC__TRY(pc__set_grad(grad, 0, gradient(g, pc_transpose(b, -1, -2), batch, &grad->in_meta[0])));

@@ -9,8 +9,7 @@ typedef struct pc__matmul_attributes {
     bool zeros[2]; /* behind the last row and column of that factor there are zeros, up to whole eights: plans set it */
 } pc__matmul_attributes;
 
-/* a b, of matrices, for gradients: products and sums of 16-bit numbers stay in the float32 that they are added up in.
- */
+/* a b, of matrices that fit: products and sums of 16-bit numbers stay in the float32 that they are added up in. */
 pc_tensor *pc__matmul_wide(pc_tensor *a, pc_tensor *b);
 pc_tensor *pc__sum_wide(pc_tensor *a, pc_shape dims);
 

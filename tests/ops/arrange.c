@@ -101,7 +101,32 @@ static void pieces_are_views(void **state)
     assert_no_leak();
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(refuses), cmocka_unit_test(pieces_are_views)};
+/* A sum that float16 holds, of a product that it does not. */
+static void products_are_not_rounded(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *c = pc_full(PC_SHAPE(4), -61440, PC_F16, test_device());
+        pc_tensor *a = pc_full(PC_SHAPE(3, 5), 128, PC_F16, test_device());
+        pc_tensor *b = pc_full(PC_SHAPE(5, 4), 128, PC_F16, test_device());
+        pc_tensor *leaves[] = {c, a, b};
+        for (int i = 0; i < 3; i++)
+            assert_ok(pc_require_grad(leaves[i], true));
+        pc_tensor *sum = pc_addmm(c, a, b);
+        assert_int_equal(pc_tensor_dtype(sum), PC_F16);
+        assert_close(pc_item(pc_min(sum)), 20480, 0);
+        assert_int_equal(pc_tensor_dtype(pc_addmm(pc_cast(c, PC_F64), a, b)), PC_F64);
+        assert_int_equal(pc_tensor_dtype(pc_addmm(pc_cast(c, PC_BF16), a, b)), PC_F32);
+        assert_ok(pc_backward_with(sum, pc_ones(PC_SHAPE(3, 4), PC_F16, test_device())));
+        assert_close(pc_item(pc_max(pc_grad(c))), 3, 0);
+        assert_close(pc_item(pc_max(pc_grad(a))), 512, 0);
+        assert_close(pc_item(pc_max(pc_grad(b))), 384, 0);
+    }
+    assert_no_leak();
+}
+
+static const struct CMUnitTest tests[] = {cmocka_unit_test(refuses), cmocka_unit_test(pieces_are_views),
+                                          cmocka_unit_test(products_are_not_rounded)};
 
 int main(void)
 {
