@@ -363,6 +363,9 @@ def resized():
                     yield case(op, [tensor(dtype, shape)], op, grad, size=size)
                 for mode, corners in ((0, False), (1, False), (1, True)):
                     yield case("upsample", [tensor(dtype, shape)], "upsample", grad, size=size, mode=mode, corners=corners)
+            for scale in ([1.3, 0.5], [2.2, 1.1], [0.7, 3], [1, 1.5]):
+                for mode, corners in ((0, False), (1, False), (1, True)):
+                    yield case("upsample", [tensor(dtype, shape)], "upsample", grad, scale=scale, mode=mode, corners=corners)
             for how in ({"kernel": 2}, {"kernel": 3, "stride": 2, "padding": 1}, {"kernel": [1, 3], "stride": [2, 2]}):
                 for exclude in (False, True):
                     for op in ("max_pool2d", "avg_pool2d"):

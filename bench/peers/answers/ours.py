@@ -196,7 +196,8 @@ def apply(lib, op, t, a):
     if op in ("adaptive_avg_pool2d", "adaptive_max_pool2d"):
         return [call("fn_" + op, t[0], *a["size"])]
     if op == "upsample":
-        return [call("fn_upsample", t[0], Upsample(0, (c.c_int64 * 2)(*a["size"]), (c.c_double * 2)(), a["mode"], a["corners"]))]
+        return [call("fn_upsample", t[0], Upsample(0, (c.c_int64 * 2)(*a.get("size", [])), (c.c_double * 2)(*a.get("scale", [])), a["mode"],
+                                                  a["corners"]))]
     if op == "grid_sample":
         return [call("fn_grid_sample", t[0], t[1], Grid(0, a["nearest"], a["padding"], a["corners"]))]
     if op in ("binary_loss", "logits_loss"):

@@ -102,7 +102,7 @@ OPS = {
                                              not a.get("exclude", False))],
     "adaptive_avg_pool2d": lambda t, a: [F.adaptive_avg_pool2d(t[0], a["size"])],
     "adaptive_max_pool2d": lambda t, a: [F.adaptive_max_pool2d(t[0], a["size"])],
-    "upsample": lambda t, a: [F.interpolate(t[0], a["size"], mode=["nearest", "bilinear"][a["mode"]],
+    "upsample": lambda t, a: [F.interpolate(t[0], a.get("size"), a.get("scale"), mode=["nearest", "bilinear"][a["mode"]],
                                             align_corners=a["corners"] if a["mode"] else None)],
     "grid_sample": lambda t, a: [F.grid_sample(t[0], t[1].detach() if a["nearest"] else t[1], ["bilinear", "nearest"][a["nearest"]],
                                                ["zeros", "border", "reflection"][a["padding"]], a["corners"])],
