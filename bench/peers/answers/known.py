@@ -65,7 +65,8 @@ def of_computed(op, operands, arguments):
     if op in ("silu", "gelu", "gelu_tanh", "softmax", "log_softmax", "argmax", "argmin", "max_dim", "sub", "sub_scalar", "bce_with_logits",
               "softplus", "leaky_relu", "elu", "pow") and set(dtypes) - set(FLOATS):
         return "integers-as-float"
-    if op in ("full", "fill", "saxpy", "pow_scalar", "clamp", "leaky_relu", "elu") and any(abs(v) > 255 or v < 0 for v in arguments.values()):
+    if op in ("full", "fill", "saxpy", "pow_scalar", "clamp", "leaky_relu", "elu") and any(
+            abs(v) > 255 or v < 0 for v in arguments.values() if isinstance(v, (int, float))):
         return "large-numbers"
     if op in ("index_copy", "one_hot") and "i32" in dtypes:
         return "int32-indices"
