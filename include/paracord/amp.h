@@ -34,7 +34,8 @@ typedef struct pc_autocast_scope {
 /* From enter to leave the calling thread's ops cast their floating inputs (but for float64), as in torch.autocast:
  * matmul, linear, conv2d to `dtype`, PC_F16 or PC_BF16; exp, log, sum, mean, softmax, log_softmax and the losses to
  * float32. All others take what comes. A float32 leaf that requires a gradient (a parameter) is cast once for all its
- * uses until the outermost leave, a backward or a change of it; for those in a recording once more. A recording, that
+ * uses until the outermost leave, a backward or a change of it, and for each where the program has a pointer to its
+ * memory (pc_data); for those in a recording once more. A recording, that
  * of pc_step among them, leaves casts of what it trains to the optimiser's step, and does those of other parameters
  * together. Any other dtype: no casts until leave. Backward passes never cast. They nest; leave sets open to 0 and does
  * nothing when it is 0 already. */

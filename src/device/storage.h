@@ -98,6 +98,12 @@ static inline pc_device pc__storage_place(const pc__storage *storage)
     return storage->pinned ? PC_DEVICE_CPU : storage->device;
 }
 
+/* The program has a pointer to it: what it writes there no version counts. */
+static inline bool pc__storage_is_open(const pc__storage *storage)
+{
+    return atomic_load_explicit(&storage->exposed, memory_order_relaxed) || atomic_load(&storage->mapped);
+}
+
 /* Wrap memory of the program; release(context) is called (when not NULL) once nothing uses it. */
 pc__storage *pc__storage_wrap(pc_device device, void *data, size_t bytes, void (*release)(void *),
                               void *context) PC_MUST_USE;

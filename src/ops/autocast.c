@@ -100,7 +100,8 @@ static uint64_t recording_of(const pc_tensor *t)
 
 static bool holds(const kept *k)
 {
-    return k->version == version_of(k->of) && k->recording == recording_of(k->of);
+    return k->version == version_of(k->of) && k->recording == recording_of(k->of) &&
+           !pc__storage_is_open(k->of->storage);
 }
 
 static pc_status keep(pc_tensor *t, pc_tensor *cast)

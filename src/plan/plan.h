@@ -183,9 +183,6 @@ void pc__plan_halve(pc__plan *plan);
 pc__shadow *pc__shadow_hold(pc__storage *of, pc_dtype dtype, int64_t zeros, pc_stream *stream);
 void pc__shadow_let_go(pc__storage *of);
 
-/* The program has a pointer to it: what it writes there no version counts. */
-bool pc__is_open(pc__storage *storage);
-
 /* --- memory.c --- */
 
 /* What each storage is, and who uses it. */

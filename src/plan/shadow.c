@@ -59,15 +59,10 @@ void pc__shadow_let_go(pc__storage *of)
 
 /* --- launches --- */
 
-bool pc__is_open(pc__storage *storage)
-{
-    return atomic_load_explicit(&storage->exposed, memory_order_relaxed) || atomic_load(&storage->mapped);
-}
-
 /* Where a cast or a launch fails, the version was raised all the same, so the next one casts. */
 static bool holds(const pc__plan_shadow *s)
 {
-    return atomic_load(&s->shadow->version) == s->found && !pc__is_open(s->of);
+    return atomic_load(&s->shadow->version) == s->found && !pc__storage_is_open(s->of);
 }
 
 /* Numbers from..to - 1 of the storage. */
@@ -139,6 +134,6 @@ void pc__plan_launched(pc__plan *plan)
 {
     for (int i = 0; plan && i < plan->shadows; i++) {
         const pc__plan_shadow *s = &plan->shadow[i];
-        atomic_store(&s->shadow->version, pc__is_open(s->of) ? -1 : (int64_t)(s->found + 1));
+        atomic_store(&s->shadow->version, pc__storage_is_open(s->of) ? -1 : (int64_t)(s->found + 1));
     }
 }

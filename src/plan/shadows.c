@@ -76,7 +76,7 @@ static bool can_go(const search *s, int index)
     const pc_tensor *in = node->call->in[0], *out = node->call->out[0];
     const int from = node->number[0], to = node->number[1];
     return s->step[from] >= 0 && pc__is_half((pc_dtype)out->dtype) && is_whole(in, PC_F32) &&
-           is_whole(out, (pc_dtype)out->dtype) && pc__same_places(in, out) && !pc__is_open(in->storage) &&
+           is_whole(out, (pc_dtype)out->dtype) && pc__same_places(in, out) && !pc__storage_is_open(in->storage) &&
            s->plan->storage[from].place == PC__PLACE_BEFORE && s->plan->storage[to].place == PC__PLACE_TEMPORARY &&
            s->plan->storage[to].writes == 1 && is_in_time(s, index, s->step[from]);
 }

@@ -92,6 +92,23 @@ static void casts_are_made_when_due(void **state)
     assert_nothing_left();
 }
 
+/* What the program may write by a pointer is cast for each use. */
+static void pointers_change_parameters(void **state)
+{
+    (void)state;
+    const int plain = orders();
+    PC_SCOPE {
+        network n = make(PC_BF16);
+        assert_non_null(pc_device_pointer(n.of[LINEAR]));
+        PC_AUTOCAST(PC_BF16) {
+            assert_casts(of_forward(&n), plain + PARAMETERS, 0);
+            assert_casts(of_forward(&n), plain + 1, 0);
+        }
+        pc_module_free(n.net);
+    }
+    assert_nothing_left();
+}
+
 /* A recording writes when it is launched. */
 static void a_launch_changes_parameters(void **state)
 {
@@ -266,9 +283,9 @@ int main(void)
 {
     (void)pc_choice_set(PC_CHOICE_OWN); /* the same copies between orders of memory in every dtype */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(casts_are_made_when_due),         cmocka_unit_test(a_launch_changes_parameters),
-        cmocka_unit_test(steps_have_the_bits_of_calls),    cmocka_unit_test(recordings_cast_lists),
-        cmocka_unit_test(casts_of_a_recording_stay_in_it),
+        cmocka_unit_test(casts_are_made_when_due),     cmocka_unit_test(pointers_change_parameters),
+        cmocka_unit_test(a_launch_changes_parameters), cmocka_unit_test(steps_have_the_bits_of_calls),
+        cmocka_unit_test(recordings_cast_lists),       cmocka_unit_test(casts_of_a_recording_stay_in_it),
     };
     return cmocka_run_group_tests_name("nn.casts", tests, NULL, NULL);
 }
