@@ -26,6 +26,8 @@ def of_values(case, op, operands, arguments, text):
         return "half-numbers"
     if op == "dropout" and arguments["p"] == 1:
         return "dropout"
+    if op == "gelu" and "PyTorch nan, Paracord inf" in text:
+        return "gelu-of-infinity"
     if op == "bce_with_logits" and ("PyTorch inf" in text or "Paracord inf" in text):
         return "infinite-logits"
     if op == "fill" and "dropout" in [step[0] for step in case["steps"]]:
