@@ -1,4 +1,4 @@
-/* module.c: what every module can do: own, visit, move, switch mode. */
+/* module.c: what every module can do: own, visit, switch mode. */
 #include "nn/module.h"
 
 #include <paracord/autograd.h>
@@ -307,58 +307,4 @@ pc_status pc__module_visit(pc_module *module, pc__visit_fn visit, void *context)
 pc_status pc__module_visit_state(pc_module *module, pc__visit_fn visit, void *context)
 {
     return module ? visit_below(module, "", &(visitor){visit, context, true}) : PC_OK;
-}
-
-typedef struct place {
-    pc_device device;
-    pc_dtype dtype;
-} place;
-
-static pc_status move_one(const place *to, pc__named *named, bool grad)
-{
-    pc_tensor *old = named->object;
-    if (pc_device_equal(pc_tensor_device(old), to->device) && old->dtype == to->dtype)
-        return PC_OK;
-    pc_status status = PC_ERR_MEMORY;
-    PC_SCOPE {
-        pc_tensor *moved = NULL;
-        PC_NO_GRAD {
-            moved = pc_to(old, to->device, to->dtype, true);
-        }
-        status = !moved ? pc_error_last()->status : grad ? pc_require_grad(moved, true) : PC_OK;
-        if (status == PC_OK) {
-            named->object = pc_tensor_retain(moved);
-            pc_tensor_free(old);
-        }
-    }
-    return status;
-}
-
-static pc_status move(void *context, const char *name, pc__named *parameter)
-{
-    (void)name;
-    return move_one(context, parameter, pc_requires_grad(parameter->object)); /* frozen ones stay so */
-}
-
-static pc_status move_buffers(const place *to, pc_module *module)
-{
-    for (int i = 0; i < module->buffer_count; i++) {
-        const pc_dtype own = pc_tensor_dtype(module->buffers[i].object);
-        const place there = {to->device, pc__is_float(own) ? to->dtype : own}; /* what counts goes on counting */
-        PC__TRY(move_one(&there, &module->buffers[i], false));
-    }
-    for (int i = 0; i < module->child_count; i++)
-        PC__TRY(move_buffers(to, module->children[i].object));
-    return PC_OK;
-}
-
-pc_status pc_module_to(pc_module *module, pc_device device, pc_dtype dtype)
-{
-    PC__NEED(module);
-    if (!pc__is_float(dtype))
-        return pc__fail(PC_ERR_DTYPE, "pc_module_to: parameters cannot be %s; use a floating dtype such as float32",
-                        pc_dtype_name(dtype));
-    place to = {device, dtype};
-    PC__TRY(pc__module_visit(module, move, &to));
-    return module ? move_buffers(&to, module) : PC_OK;
 }

@@ -1,6 +1,8 @@
 /* Modules: names, ownership, state, modes, moving, modules of the program's own, and how they print. */
 #include "nn/networks.h"
 
+#include <paracord/module.h>
+
 /* --- modules of the program's own --- */
 
 static pc_tensor *regress(pc_module *module, pc_tensor *x)
@@ -303,6 +305,34 @@ static pc_module *counted(void)
     return module;
 }
 
+/* Two names of one tensor, such as an embedding's weight that the last layer has too, are trained as one. */
+static void tied_parameters_stay_tied(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_module *outer = pc_module_list_new(NULL, 0), *inner = pc_module_list_new(NULL, 0);
+        pc_tensor *shared = pc_randn(PC_SHAPE(3, 2), PC_F32, PC_DEVICE_CPU);
+        assert_ok(pc_module_add_parameter(outer, "a", shared));
+        assert_ok(pc_module_add_parameter(outer, "own", pc_clone(pc_detach(shared))));
+        assert_ok(pc_module_add_parameter(inner, "b", shared));
+        assert_ok(pc_module_add_buffer(inner, "c", pc_detach(shared)));
+        assert_ok(pc_module_append(outer, inner));
+        for (int turn = 0; turn < 2; turn++) {
+            assert_ok(pc_module_to(outer, test_device(), turn ? PC_F32 : PC_F64));
+            pc_tensor *a = pc_module_parameter(outer, "a");
+            assert_int_equal(pc_tensor_dtype(a), turn ? PC_F32 : PC_F64);
+            assert_ptr_equal(pc_module_parameter(outer, "0.b"), a);
+            assert_ptr_not_equal(pc_module_parameter(outer, "own"), a);
+            assert_true(pc_requires_grad(a));
+            assert_close(
+                pc_item(pc_max(pc_abs(pc_sub(pc_cast(pc_module_parameter(outer, "own"), PC_F64), pc_cast(a, PC_F64))))),
+                0, 0);
+        }
+        pc_module_free(outer);
+    }
+    assert_nothing_left();
+}
+
 static void constructors_release_on_failure(void **state)
 {
     (void)state;
@@ -421,6 +451,7 @@ int main(void)
         cmocka_unit_test(wrong_state_changes_nothing),
         cmocka_unit_test(modes_reach_all_below),
         cmocka_unit_test(moves_to_float64),
+        cmocka_unit_test(tied_parameters_stay_tied),
         cmocka_unit_test(constructors_release_on_failure),
         cmocka_unit_test(a_module_has_one_place),
         cmocka_unit_test(names_that_were_cut_are_refused),
