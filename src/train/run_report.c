@@ -1,5 +1,6 @@
 /* run_report.c: report.html, as the run stands, and what is to be known of the network for it. */
 #include "train/run.h"
+#include "train/run_settings.h"
 #include "train/run_shots.h"
 #include "train/summary.h"
 
@@ -54,80 +55,31 @@ static int64_t files_in_all(const pc__run *run, int64_t (*count)(const pc_loader
     return count(run->fit.train) + (run->fit.test ? count(run->fit.test) : 0);
 }
 
-enum { SHARED = 3 };
-
-/* How many ranks trained, and what they shared, where that was asked for: the rows. */
-static int put_shared(const pc__run *run, pc__report_setting rows[SHARED], char numbers[SHARED][32])
+/* Why there are fewer epochs than were asked for; "" where there are not. */
+static void say_end(const pc__run *run, bool running, char text[160])
 {
-    const struct {
-        const char *name, *before;
-        int value;
-        bool shown;
-    } all[SHARED] = {{"ranks", "", run->fit.group ? pc_group_size(run->fit.group) : 1, run->fit.group},
-                     {"ZeRO", "stage ", run->s.zero, run->zero},
-                     {"accumulate", "", run->s.accumulate, run->s.accumulate > 1}};
-    int count = 0;
-    for (int i = 0; i < SHARED; i++)
-        if (all[i].shown) {
-            snprintf(numbers[i], sizeof numbers[i], "%s%d", all[i].before, all[i].value);
-            rows[count++] = (pc__report_setting){all[i].name, numbers[i]};
-        }
-    return count;
+    text[0] = 0;
+    if (run->fit.stopped)
+        snprintf(text, 160, "Stopped in epoch %lld of %d; paracord train with --resume goes on from here.",
+                 (long long)run->fit.at.epoch + 1, run->s.epochs);
+    else if (!running && run->fit.at.epoch < run->s.epochs)
+        snprintf(text, 160, "Ended early: the last %d epochs were no better than epoch %d.", run->s.early_stop,
+                 run->fit.best.result.epoch);
 }
 
 static pc_status write_report(pc__run *run, const report_parts *p, bool running)
 {
     const pc_train_options *s = &run->s;
-    char date[32], device[PC_DEVICE_NAME_MAX], numbers[13][32], shared[SHARED][32], jitter[128], size[96], title[160];
+    char date[32], device[PC_DEVICE_NAME_MAX], title[160], notice[160];
+    pc__run_settings settings;
+    pc__run_settings_take(run, &settings);
     snprintf(title, sizeof title, "%s on %.120s", s->arch, last_part(s->data).s);
     time_t now = time(NULL);
     struct tm utc;
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-    const int n = snprintf(size, sizeof size, "%d x %d%s", s->height, s->width, s->channels == 1 ? ", grey" : "");
-    if (s->shorter)
-        snprintf(size + n, sizeof size - (size_t)n, ", the middle of %d", s->shorter);
-    const double values[] = {s->epochs,          s->batch, s->lr,   s->shear, s->zoom,  s->rotation, (double)s->seed,
-                             s->label_smoothing, s->mixup, s->crop, s->pad,   s->erase, s->cutmix};
-    for (int i = 0; i < PC__COUNT(values); i++)
-        snprintf(numbers[i], sizeof numbers[i], "%.10g", values[i]);
-    snprintf(jitter, sizeof jitter, "%.10g, %.10g, %.10g, %.10g", s->brightness, s->contrast, s->saturation, s->hue);
-    const pc__report_setting always[] = {{"network", s->arch},
-                                         {"optimiser", s->optimizer},
-                                         {"learning rate", numbers[2]},
-                                         {"schedule", s->schedule},
-                                         {"initialiser", s->init},
-                                         {"products in", s->precision},
-                                         {"epochs", numbers[0]},
-                                         {"batch", numbers[1]},
-                                         {"picture size", size},
-                                         {"resize", s->resize},
-                                         {"shear (degrees)", numbers[3]},
-                                         {"zoom", numbers[4]},
-                                         {"rotation (degrees)", numbers[5]},
-                                         {"flip", s->flip ? "yes" : "no"},
-                                         {"crop", numbers[9]},
-                                         {"pad", numbers[10]},
-                                         {"brightness, contrast, saturation, hue", jitter},
-                                         {"erase", numbers[11]},
-                                         {"fill", s->fill},
-                                         {"normalise", s->normalise},
-                                         {"class weights", s->class_weights},
-                                         {"label smoothing", numbers[7]},
-                                         {"mixup", numbers[8]},
-                                         {"cutmix", numbers[12]},
-                                         {"seed", numbers[6]}};
-    pc__report_setting settings[PC__COUNT(always) + SHARED];
-    memcpy(settings, always, sizeof always);
-    const int setting_count = PC__COUNT(always) + put_shared(run, settings + PC__COUNT(always), shared);
     const pc_epoch_result *kept = pc__run_kept(run);
     const pc__epoch_record *final = record_of(run, kept->epoch);
-    char notice[160] = "";
-    if (run->fit.stopped)
-        snprintf(notice, sizeof notice, "Stopped in epoch %lld of %d; paracord train with --resume goes on from here.",
-                 (long long)run->fit.at.epoch + 1, s->epochs);
-    else if (!running && run->fit.at.epoch < s->epochs)
-        snprintf(notice, sizeof notice, "Ended early: the last %d epochs were no better than epoch %d.",
-                 run->s.early_stop, run->fit.best.result.epoch);
+    say_end(run, running, notice);
     pc__report report = {.title = title,
                          .notice = notice[0] ? notice : NULL,
                          .running = running,
@@ -146,8 +98,8 @@ static pc_status write_report(pc__run *run, const report_parts *p, bool running)
                          .version = pc_version(),
                          .seconds = run->seconds,
                          .planned_epochs = s->epochs,
-                         .settings = settings,
-                         .setting_count = setting_count,
+                         .settings = settings.rows,
+                         .setting_count = settings.count,
                          .network = run->network,
                          .data = s->data,
                          .classes = p->classes,
