@@ -31,7 +31,8 @@ endfunction()
 function(paracord_flags target)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
-    -Wpointer-arith -Wvla -fno-math-errno -fno-trapping-math -fno-semantic-interposition)
+    -Wpointer-arith -Wvla -fno-math-errno -fno-trapping-math -fno-semantic-interposition
+    $<$<C_COMPILER_ID:Clang>:-Wno-unknown-pragmas>) # those that tell GCC how to make loops faster
   target_compile_definitions(${target} PRIVATE _GNU_SOURCE ${PARACORD_DEFINITIONS} ${PARACORD_LEVEL_DEFINITIONS})
   target_include_directories(${target} SYSTEM PRIVATE ${PARACORD_INCLUDES})
   if(PARACORD_WERROR)

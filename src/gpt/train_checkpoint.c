@@ -126,7 +126,7 @@ pc_status pc__gpt_checkpoint_save(pc__gpt_training *t, const char *path)
     if (t->rank && !together)
         return PC_OK;
     PC__TRY(pc__optimizer_settle(t->optimizer));
-    begun mine = {PC_OK};
+    begun mine = {.status = PC_OK};
     PC_SCOPE {
         pc__gpt_pieces p;
         mine.status = pc__gpt_pieces_find(t, &p);

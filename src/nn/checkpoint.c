@@ -145,7 +145,7 @@ static pc_status run_once(pc_module *module, int in_count, inputs *i, pc_tensor 
 
 pc_status pc__forward_again(pc_module *module, pc_tensor *const *in, int in_count, pc_tensor **out)
 {
-    inputs i = {NULL};
+    inputs i = {0};
     pc_status status = take_all(&i, module, in, in_count);
     if (status == PC_OK)
         status = i.wanted && pc_grad_enabled() ? run_once(module, in_count, &i, out)

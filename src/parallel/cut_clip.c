@@ -55,7 +55,7 @@ pc_status pc__cut_norm(pc_group *group, pc_tensor **gradients, int count, pc_ten
 
 static pc_status whole_norm(void *context, pc_tensor *clip, double most)
 {
-    search s = {NULL};
+    search s = {0};
     pc_status status = pc__module_visit(context, sort, &s);
     PC_SCOPE {
         PC_NO_GRAD {

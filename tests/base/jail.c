@@ -48,7 +48,7 @@ typedef enum deed {
 static long eat(void)
 {
     long n = 0;
-    for (char *block; n < 100000 && (block = malloc(1 << 20)); n++)
+    for (char *volatile block; n < 100000 && (block = malloc(1 << 20)); n++) /* volatile: nobody reads it */
         memset(block, 1, 1 << 20);
     return n;
 }
@@ -85,8 +85,9 @@ static long do_deed(const pc__jail_cell *cell, deed what)
         return block != NULL;
     }
     case LOOP:
-        for (volatile int i = 0;; i ^= 1)
+        for (volatile bool on = true; on;)
             ;
+        return 0;
     case EAT:
         return eat();
     case CRASH:

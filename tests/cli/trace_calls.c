@@ -225,8 +225,7 @@ static void refused_files(void **state)
         "{\"paracord_calls\":1,\"rank\":2,\"size\":2,\"why\":\"\",\"calls\":[]}",
         "{\"paracord_calls\":1,\"rank\":0,\"size\":1,\"why\":\"\",\"calls\":[{}]}",
         "{\"paracord_calls\":1,\"rank\":0,\"size\":1,\"why\":\"\",\"calls\":[{\"op\":\"x\",\"of\":2,\"rank\":2}]}",
-        "{\"paracord_calls\":1,\"rank\":0,\"size\":1,\"why\":\"\",\"calls\":[{\"op\":\"x\",\"of\":1,\"state\":\"odd\"}]"
-        "}",
+        "{\"paracord_calls\":1,\"rank\":0,\"size\":1,\"why\":\"\",\"calls\":[{\"op\":\"x\",\"of\":1,\"state\":\"?\"}]}",
         "{\"paracord_calls\":1,\"rank\":0,\"size\":1,\"why\":\"\",\"calls\":[]} more",
         "{\"paracord_calls\":1,\"rank\":0,\"size\":1,\"why\":\"\",\"now_ns\":1e99,\"calls\":[]}"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

@@ -288,7 +288,7 @@ static pc_status by_epoch(void *context, int64_t i, int64_t epoch, void *const *
 static void samples_may_differ_from_epoch_to_epoch(void **state)
 {
     (void)state;
-    pc_samples s = {.count = 6, .fields = 1, .field = {{PC_F32}}, .sample = by_epoch, .by_epoch = true};
+    pc_samples s = {.count = 6, .fields = 1, .field = {{.dtype = PC_F32}}, .sample = by_epoch, .by_epoch = true};
     pc_loader *loader = pc_loader_from_samples(&s, .batch = 4, .device = test_device());
     assert_not_null_ok(loader);
     for (int epoch = 0; epoch < 3; epoch++) {

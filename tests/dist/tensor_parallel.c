@@ -408,7 +408,7 @@ static bool make_and_learn(void)
     bool fine = pc_group_threads(2, two) == PC_OK && pc_group_threads(1, one) == PC_OK;
     pc_module *whole = fine ? network(NULL) : NULL, *part = whole ? network(two[1]) : NULL;
     fine = part && pc_tensor_parallel_cut(part, whole) == PC_OK;
-    twin t = {NULL};
+    twin t = {0};
     fine = fine && begin(&t, one[0], PC_DEVICE_CPU) == PC_OK;
     if (fine)
         t.optimizer = pc_sgd(t.net, .lr = 0.1);

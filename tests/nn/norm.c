@@ -204,7 +204,7 @@ static void recorded_steps_have_the_bits_of_calls(void **state)
 static void mixed_precision(void **state)
 {
     (void)state;
-    job j = {NULL};
+    job j = {0};
     PC_SCOPE {
         j = start();
         PC_AUTOCAST(PC_BF16) {

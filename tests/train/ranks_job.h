@@ -96,7 +96,7 @@ static inline pc_loader *samples(const job *j, pc_device device, bool training, 
     const int n = training ? COUNT : TESTED;
     const pc_samples made = {.count = n,
                              .fields = 2,
-                             .field = {{PC_F32, PC_SHAPE(WIDTH)}, {PC_I64}},
+                             .field = {{PC_F32, PC_SHAPE(WIDTH)}, {.dtype = PC_I64}},
                              .sample = write_sample,
                              .by_epoch = true,
                              .context = (void *)failing};

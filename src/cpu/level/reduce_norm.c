@@ -7,8 +7,12 @@
 #define SIZE_F16(x) SIZE_F32(pc__f16_float(x))
 #define SIZE_BF16(x) SIZE_F32(pc__bf16_float(x))
 /* Of eight: without the sign. */
-#define SIZES_F32(x) ((PC__EIGHT(float))((PC__EIGHT(int32_t))(x)&INT32_MAX))
-#define SIZES_F64(x) ((PC__EIGHT(double))((PC__EIGHT(int64_t))(x)&INT64_MAX))
+typedef PC__EIGHT(int32_t) eight_int32;
+typedef PC__EIGHT(int64_t) eight_int64;
+typedef PC__EIGHT(float) eight_float;
+typedef PC__EIGHT(double) eight_double;
+#define SIZES_F32(x) ((eight_float)((eight_int32)(x)&INT32_MAX))
+#define SIZES_F64(x) ((eight_double)((eight_int64)(x)&INT64_MAX))
 #define SQUARE(x) ((x) * (x))
 #define CUBE_F32(x) ((x) * (x)*SIZE_F32(x))
 #define CUBE_F64(x) ((x) * (x)*SIZE_F64(x))

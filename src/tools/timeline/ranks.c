@@ -160,13 +160,12 @@ static pc_status sum_collectives(const pc_timeline *t, pc_timeline_summary *s)
 static void say(pc_timeline_summary *s)
 {
     char time[32], most_time[32];
-    double waited = 0, caused = 0, in_calls = 0;
+    double waited = 0, in_calls = 0;
     const pc_timeline_rank *worst = NULL;
     for (int i = 0; i < s->rank_count; i++) {
         const pc_timeline_rank *r = &s->ranks[i];
         waited += r->waited;
         in_calls += r->in_calls;
-        caused += r->caused;
         worst = !worst || r->caused > worst->caused ? r : worst;
     }
     if (!worst)
