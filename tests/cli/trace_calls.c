@@ -85,6 +85,17 @@ static void says(const char *text, const char *words)
         fail_msg("no \"%s\" in: %s", words, text);
 }
 
+/* One finding, which says both. */
+static void finds(const char *words, const char *more)
+{
+    pc_calls_summary s;
+    pc_calls *calls = summed(&s);
+    assert_int_equal(s.finding_count, 1);
+    says(s.findings[0].words, words);
+    says(s.findings[0].words, more);
+    done(calls, &s);
+}
+
 /* Rank 1 has forgotten the calls before the 101st. */
 static void a_full_ring(void **state)
 {
@@ -181,7 +192,6 @@ static void no_file_of_some(void **state)
 static void no_file_of_one_that_came(void **state)
 {
     (void)state;
-    pc_calls_summary s;
     for (double since = 8.999; since > 4; since -= 4) {
         rank_file a = begin_file(0, 3, 0), b = begin_file(1, 3, 0);
         add(&a, "world", 1, "all_reduce", 8, 3, "cpu", "done", since, since + 1e-4);
@@ -189,11 +199,8 @@ static void no_file_of_one_that_came(void **state)
         add(&b, "world", 1, "all_reduce", 8, 3, "cpu", "running", since, 0);
         end_file(&a);
         end_file(&b);
-        pc_calls *calls = summed(&s);
-        assert_int_equal(s.finding_count, 1);
-        says(s.findings[0].words, since > 8 ? "rank 2 never came to call 2 of world, " : "all ranks are in call 1");
-        says(s.findings[0].words, since > 8 ? "it has left no file" : "or a rank that has left no file");
-        done(calls, &s);
+        finds(since > 8 ? "rank 2 never came to call 2 of world, " : "all ranks are in call 1",
+              since > 8 ? "it has left no file" : "or a rank that has left no file");
     }
 }
 
@@ -201,16 +208,12 @@ static void no_file_of_one_that_came(void **state)
 static void done_before_others_come(void **state)
 {
     (void)state;
-    pc_calls_summary s;
     rank_file a = begin_file(0, 3, 0), b = begin_file(1, 3, 0);
     add(&a, "world", 1, "broadcast", 8, 3, "cpu", "done", 8.999, 8.9991);
     add(&b, "world", 1, "broadcast", 8, 3, "cpu", "running", 8.999, 0);
     end_file(&a);
     end_file(&b);
-    pc_calls *calls = summed(&s);
-    assert_int_equal(s.finding_count, 1);
-    says(s.findings[0].words, "rank 2 never came to call 1 of world, broadcast");
-    done(calls, &s);
+    finds("rank 2 never came to call 1 of world, broadcast", "it has left no file");
 }
 
 static void refused_files(void **state)
