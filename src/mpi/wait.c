@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <time.h>
 
-#define POLLS 2000          /* without looking at the clock: a call between ranks of one machine is done by then */
+#define POLLS 2000          /* that come first: a call between ranks of one machine is done by then */
 #define YIELDS 8            /* polls between which others may have the core: the rank that is waited for may need it */
 #define BUSY 2e-3           /* seconds in which it only yields */
 #define LOOK 1.0            /* seconds between looks at what other ranks say of themselves */
@@ -85,15 +85,18 @@ pc_status pc__mpi_wait(const pc__mpi_call *c, int started, MPI_Request *request,
     PC__TRY(pc__mpi_check(started, c->call->op->name));
     const double start = now();
     double next_look = LOOK;
-    for (int turn = 0; !done; turn += turn < POLLS) {
+    bool polls = true;
+    for (int turn = 0; !done; turn++) {
         const int result = MPI_Test(request, &done, &state);
         if (result != MPI_SUCCESS)
             return give_up(c, pc__mpi_check(result, c->call->op->name));
         if (done)
             break;
-        if (turn < POLLS) {
-            if (turn % YIELDS == YIELDS - 1)
-                sched_yield();
+        if (polls) {
+            if (turn % YIELDS == YIELDS - 1) {
+                sched_yield(); /* takes a second and more where many share the cores */
+                polls = turn < POLLS && now() - start < BUSY;
+            }
             continue;
         }
         const double waited = now() - start;

@@ -15,6 +15,31 @@ enum { OUTPUT = 16384, MANY = 100000 /* which are not on their way before somebo
 static pc_device device;
 static double begun;
 
+/* Wait until so many ranks have come to this place, which is a file of each in the test's folder: neither the world nor MPI is
+ * asked, for what a test does to them. */
+static void wait_for(const char *place, int ranks)
+{
+    int came = 0;
+    for (int turn = 0; came < ranks && turn < 2000; turn++) {
+        came = 0;
+        for (int r = 0; r < 3; r++) {
+            char path[512];
+            snprintf(path, sizeof path, "%s/%s.%d", getenv("MPI_MEET"), place, r);
+            came += access(path, F_OK) == 0;
+        }
+        usleep(10000);
+    }
+}
+
+static void come_to(const char *place)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s.%d", getenv("MPI_MEET"), place, pc_dist_rank());
+    FILE *file = fopen(path, "w");
+    RANK_CHECK(file);
+    fclose(file);
+}
+
 static void say(const char *what, pc_status status)
 {
     printf("<%s: rank %d: %s after %.1f s: %s>\n", what, pc_dist_rank(), pc_status_name(status), pc__dist_now() - begun,
@@ -106,6 +131,8 @@ static void two_of_three(pc_group *g, double seconds, void (*rank_2)(void))
     PC_SCOPE {
         RANK_OK(done(pc_group_broadcast(g, ones(10, PC_F32), 0)));
         RANK_OK(pc_group_set_timeout(g, seconds));
+        come_to("the first call's end");
+        wait_for("the first call's end", 3);
         begun = pc__dist_now();
         if (pc_dist_rank() == 2)
             rank_2();
@@ -116,10 +143,9 @@ static void two_of_three(pc_group *g, double seconds, void (*rank_2)(void))
 
 static pc_group *group;
 
-/* When the others have given up. */
 static void come_late(void)
 {
-    usleep(3500000);
+    wait_for("given up", 2);
     RANK_OK(pc_group_set_timeout(group, 20));
     begun = pc__dist_now();
     say("comes", done(pc_group_all_reduce(group, ones(MANY, PC_F32), PC_GROUP_SUM)));
@@ -132,10 +158,10 @@ static void late(void)
     PC_SCOPE {
         RANK_OK(done(pc_group_broadcast(other, ones(1, PC_F32), 0)));
         two_of_three(group, 0.5, come_late);
+        come_to("given up");
         begun = pc__dist_now();
         if (pc_dist_rank() < 2) /* MPI is not called any more */
             say("later", done(pc_group_send(other, ones(1, PC_F32), 2)));
-        usleep(pc_dist_rank() < 2 ? 5000000 : 0);
     }
 }
 
@@ -175,9 +201,7 @@ static void aborted(void)
         RANK_OK(done(pc_group_broadcast(g, ones(10, PC_F32), 0)));
         RANK_CHECK(pthread_create(&thread, NULL, abort_soon, &pc__group_end_of(g, device)->comm) == 0);
         begun = pc__dist_now();
-        if (pc_dist_rank())
-            usleep(1500000);
-        else
+        if (pc_dist_rank() == 0)
             say("waits", done(pc_group_all_reduce(g, ones(MANY, PC_F32), PC_GROUP_SUM)));
         pthread_join(thread, NULL);
     }
@@ -192,8 +216,6 @@ static void part(void)
     PC_SCOPE {
         if (some)
             say("begins", pc_group_all_reduce(some, ones(1, PC_F32), PC_GROUP_SUM));
-        else
-            usleep(3500000);
     }
     pc_group_free(some);
 }
@@ -246,15 +268,19 @@ static int play(const char *role)
     static const struct {
         const char *name;
         void (*act)(void);
-    } roles[] = {{"mismatches", mismatches}, {"late", late},       {"killed", killed},
-                 {"stopped", stopped},       {"aborted", aborted}, {"part", part},
-                 {"begins", begins},         {"broken", broken},   {"stage", stage}};
+        int ranks; /* that come to the end */
+    } roles[] = {{"mismatches", mismatches, 2}, {"late", late, 3},       {"killed", killed, 2},
+                 {"stopped", stopped, 2},       {"aborted", aborted, 2}, {"part", part, 3},
+                 {"begins", begins, 2},         {"broken", broken, 2},   {"stage", stage, 3}};
     device = pc_device_pick(getenv("MPI_DEVICE") ? getenv("MPI_DEVICE") : "cpu");
     RANK_OK(join_world(10));
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
-        if (strcmp(roles[i].name, role) == 0)
+        if (strcmp(roles[i].name, role) == 0) {
             roles[i].act();
-    usleep(500000); /* mpirun ends all of them when one goes without MPI_Finalize */
+            come_to("the end");
+            wait_for("the end", roles[i].ranks); /* mpirun ends all of them when one goes without MPI_Finalize */
+        }
+    usleep(500000); /* and reads what they have printed */
     _exit(0);
 }
 
@@ -264,11 +290,16 @@ static char output[OUTPUT];
 
 static void run(const char *command)
 {
+    char meet[] = "/tmp/paracord-meet-XXXXXX", clean[64];
+    assert_non_null(mkdtemp(meet));
+    setenv("MPI_MEET", meet, 1);
     FILE *pipe = popen(command, "r");
     assert_non_null(pipe);
     const size_t n = fread(output, 1, sizeof output - 1, pipe);
     output[n] = 0;
     (void)pclose(pipe);
+    snprintf(clean, sizeof clean, "rm -r %s", meet);
+    assert_int_equal(system(clean), 0);
 }
 
 static void by_mpirun(const char *before, const char *options, int ranks, const char *role)
@@ -354,7 +385,7 @@ static void a_rank_that_is_killed(void **state)
 static void a_rank_that_is_stopped(void **state)
 {
     (void)state;
-    by_mpirun("PARACORD_BEAT_LIMIT=0.6 PARACORD_SIM=2 MPI_DEVICE=sim:0", "", 3, "stopped");
+    by_mpirun("PARACORD_BEAT_LIMIT=2 PARACORD_SIM=2 MPI_DEVICE=sim:0", "", 3, "stopped");
     for (int rank = 0; rank < 2; rank++)
         said("waits", rank, "lost", 10, "no sign of life");
 }
