@@ -1,7 +1,7 @@
 /* gpt.c: training steps of GPTs: forward, loss, backward, AdamW with clipping, one recording. Peer: bench/peers/gpt.py.
  *
  * Usage: bench.gpt DEVICES PRECISION LAYERS HEADS WIDTH VOCABULARY BATCH LENGTH [steps]
- * DEVICES: cuda:0, or cuda*2 for two ranks, each with BATCH. A line of JSON: milliseconds a step (median of batches of steps),
+ * DEVICES: cuda:0, or cuda*2 for two ranks, each with BATCH, or each network of BENCH_TENSOR ranks. A line of JSON: milliseconds a step (median of batches of steps),
  * until the first step was done, megabytes of a device at most, and of pinned host memory at the end, of all ranks of a process.
  *
  * BENCH_ZERO=1, 2, 3 trains by pc_zero, and with BENCH_OFFLOAD=1 out of host memory. The floor is then what crosses the bus for
@@ -15,6 +15,7 @@
 #include <string.h>
 
 typedef struct job {
+    pc_group *group; /* that has the network; NULL: this rank */
     pc_module *gpt;
     pc_tensor *x, *y;
 } job;
@@ -22,7 +23,7 @@ typedef struct job {
 static pc_tensor *loss_of(void *user)
 {
     job *j = user;
-    return pc_gpt_loss(pc_forward(j->gpt, j->x), j->y);
+    return pc_gpt_parallel_loss(j->gpt, pc_forward(j->gpt, j->x), j->y);
 }
 
 /* Tokens all over the vocabulary; each is its own target. */
@@ -41,7 +42,7 @@ static pc_status make(job *j, char **word, pc_device device)
 {
     const pc_shape shape = PC_SHAPE(atoll(word[6]), atoll(word[7]));
     j->gpt = pc_gpt(.layers = atoi(word[2]), .heads = atoi(word[3]), .width = atoi(word[4]),
-                    .vocabulary = atoll(word[5]), .context = (int)shape.dim[1]);
+                    .vocabulary = atoll(word[5]), .context = (int)shape.dim[1], .group = j->group);
     if (!j->gpt || pc_module_to(j->gpt, device, PC_F32) != PC_OK)
         return pc_error_last()->status;
     j->x = tokens_of(shape, atoll(word[5]), device);
@@ -49,10 +50,12 @@ static pc_status make(job *j, char **word, pc_device device)
     return j->x && j->y ? PC_OK : pc_error_last()->status;
 }
 
-static pc_status make_from(void *user, char **words, int count, pc_device device)
+static pc_status make_from(void *user, char **words, int count, pc_device device, pc_group *network)
 {
+    job *j = user;
     (void)count;
-    return make(user, words, device);
+    j->group = network;
+    return make(j, words, device);
 }
 
 static void free_all(void *user)
@@ -70,9 +73,10 @@ static pc_module *network_of(void *user)
 
 static pc_optimizer *optimizer_for(void *user, pc_module *of)
 {
-    (void)user;
+    const job *j = user;
     pc_optimizer *adamw = pc_adamw(of, .lr = 1e-4, .beta2 = 0.95, .weight_decay = 0.1);
-    if (adamw && pc_optimizer_set_clip(adamw, PC_CLIP_NORM, 1) == PC_OK)
+    const bool cut = j->group && of == j->gpt; /* else pc_zero_step takes the whole network's norm */
+    if (adamw && (cut ? pc_tensor_parallel_clip(of, adamw, 1) : pc_optimizer_set_clip(adamw, PC_CLIP_NORM, 1)) == PC_OK)
         return adamw;
     pc_optimizer_free(adamw);
     return NULL;
@@ -98,7 +102,8 @@ int main(int argc, char **argv)
     if (n && pc_dist_rank() == 0)
         printf("{\"ranks\": %d, \"step_ms\": %.4f, \"first_ms\": %.1f, \"tokens_per_second\": %.0f, \"peak_mb\": %.0f, "
                "\"pinned_mb\": %.0f}\n",
-               n, result[STEP_MS], result[FIRST_MS], n * atof(argv[7]) * atof(argv[8]) / result[STEP_MS] * 1e3,
-               result[PEAK_MB], result[PINNED_MB]);
+               n, result[STEP_MS], result[FIRST_MS],
+               n / bench_tensor() * atof(argv[7]) * atof(argv[8]) / result[STEP_MS] * 1e3, result[PEAK_MB],
+               result[PINNED_MB]);
     return n ? 0 : 1;
 }

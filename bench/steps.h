@@ -1,6 +1,7 @@
 /* steps.h: the time of training steps as one recording, in one rank or in several, with buckets of
  * BENCH_BUCKET_MB, by pc_zero of stage BENCH_ZERO where that is set, with BENCH_AHEAD buckets of weights
- * ahead, and with .offload where BENCH_OFFLOAD=1, in one rank too. */
+ * ahead, and with .offload where BENCH_OFFLOAD=1, in one rank too. With BENCH_TENSOR=N each N neighbours have one network
+ * among them, and ranks / N networks learn together. */
 #ifndef PC_BENCH_STEPS_H
 #define PC_BENCH_STEPS_H
 
@@ -79,7 +80,7 @@ static inline pc_status steps_timed(training t, pc_device device, int steps, dou
 /* A training as a benchmark makes it, in every rank: its job, of so many bytes, from the command's words. */
 typedef struct trained {
     size_t job_bytes;
-    pc_status (*make)(void *job, char **words, int count, pc_device device);
+    pc_status (*make)(void *job, char **words, int count, pc_device device, pc_group *network); /* NULL: whole */
     void (*free)(void *job);
     pc_tensor *(*loss)(void *job);
     pc_module *(*network)(void *job);
@@ -94,8 +95,24 @@ enum { STEP_MS, FIRST_MS, PEAK_MB, PINNED_MB, RESULTS };
 typedef struct together {
     pc_ddp *ddp;
     pc_zero *zero;
-    pc_group *alone; /* of a rank that is the only one */
+    pc_group *alone;          /* of a rank that is the only one */
+    pc_group *network, *data; /* with BENCH_TENSOR: who has this network, and who the same part of others */
 } together;
+
+static inline int bench_tensor(void)
+{
+    return getenv("BENCH_TENSOR") ? atoi(getenv("BENCH_TENSOR")) : 1;
+}
+
+static inline pc_status split(together *with, const bench_rank *r)
+{
+    const int parts = bench_tensor();
+    if (parts < 2 || !r->group)
+        return PC_OK;
+    const pc_status status = pc_group_split(r->group, r->rank / parts, r->rank, &with->network);
+    return status == PC_OK && r->size > parts ? pc_group_split(r->group, r->rank % parts, r->rank, &with->data)
+                                              : status;
+}
 
 static inline pc_status join(together *with, pc_module *network, pc_group *group)
 {
@@ -140,15 +157,19 @@ static inline pc_status rank_trained(bench_rank *r)
     if (strcmp(t->words[1], "tf32") == 0)
         pc_matmul_precision_set(PC_PRECISION_TF32);
     pc_seed(1);
-    pc_status status = t->make(job, t->words, t->count, r->device);
+    pc_status status = split(&with, r);
     if (status == PC_OK)
-        status = join(&with, t->network(job), r->group);
+        status = t->make(job, t->words, t->count, r->device, with.network);
+    if (status == PC_OK)
+        status = join(&with, t->network(job), with.network ? with.data : r->group);
     if (status == PC_OK)
         status = train_timed(t, job, &with, r->device, r->result);
     pc_ddp_free(with.ddp);
     pc_zero_free(with.zero);
     t->free(job);
     pc_group_free(with.alone);
+    pc_group_free(with.data);
+    pc_group_free(with.network);
     free(job);
     return status;
 }

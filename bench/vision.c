@@ -48,8 +48,9 @@ static pc_status make(job *j, const char *network, int64_t batch, int size, int 
     return j->x && j->labels ? PC_OK : pc_error_last()->status;
 }
 
-static pc_status make_from(void *user, char **words, int count, pc_device device)
+static pc_status make_from(void *user, char **words, int count, pc_device device, pc_group *network)
 {
+    (void)network; /* its layers are not cut up */
     const int size = count > 4 ? atoi(words[4]) : 224, classes = count > 5 ? atoi(words[5]) : 1000;
     return make(user, words[2], atoll(words[3]), size, classes, device);
 }

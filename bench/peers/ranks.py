@@ -1,7 +1,8 @@
 """PyTorch's DistributedDataParallel and NCCL beside paracord bench collective, bench.vision and bench.gpt: a process a GPU.
 
 Usage: python ranks.py RANKS [collective] [vision NETWORK BATCH SIZE CLASSES] [gpt LAYERS HEADS WIDTH VOCABULARY BATCH LENGTH]
-[compile]
+[tensor PARTS] [compile]
+With tensor, PARTS neighbours have one GPT among them (ranks_tensor.py) and RANKS / PARTS such networks learn together.
 Lines of JSON of rank 0.
 """
 import json
@@ -90,13 +91,12 @@ def vision(name, batch, size, classes, compiled):
         pictures_per_second=dist.get_world_size() * batch / together, scaling=alone / together)
 
 
-def gpt(layers, heads, width, vocabulary, batch, length, compiled):
+def gpt(layers, heads, width, vocabulary, batch, length, parts, compiled):
     from gpt import network
     torch.set_float32_matmul_precision("high")
-    net = network(torch, layers, heads, width, vocabulary, length).cuda()
     x = (torch.arange(batch * length, device="cuda") * 2654435761 + 12345).view(batch, length) % vocabulary
 
-    def measure(net):
+    def measure(net, clip):
         adamw = torch.optim.AdamW(net.parameters(), lr=1e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
 
         def step():
@@ -104,18 +104,30 @@ def gpt(layers, heads, width, vocabulary, batch, length, compiled):
                 loss = net(x, x)
             adamw.zero_grad(set_to_none=True)
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(net.parameters(), 1)
+            clip(net)
             adamw.step()
 
         for _ in range(12):
             step()
         return rounds(step, 7, 10)
 
-    alone = measure(torch.compile(net) if compiled else net)
-    ddp = torch.nn.parallel.DistributedDataParallel(net, device_ids=[dist.get_rank()], gradient_as_bucket_view=True)
-    together = measure(torch.compile(ddp) if compiled else ddp)
-    say(layers=layers, batch=batch, compiled=compiled, alone_ms=alone * 1e3, ranks_ms=together * 1e3,
-        tokens_per_second=dist.get_world_size() * batch * length / together, scaling=alone / together)
+    if parts == 1:
+        net, data, clip = network(torch, layers, heads, width, vocabulary, length).cuda(), None, norm_of_all
+    else:
+        import ranks_tensor
+        tensor, data = ranks_tensor.groups(parts)
+        net = ranks_tensor.network(tensor, layers, heads, width, vocabulary, length).cuda()
+        clip = ranks_tensor.clipper(tensor)
+    alone = measure(torch.compile(net) if compiled else net, clip)
+    ddp = torch.nn.parallel.DistributedDataParallel(net, device_ids=[dist.get_rank()], gradient_as_bucket_view=True,
+                                                    process_group=data)
+    together = measure(torch.compile(ddp) if compiled else ddp, clip)
+    say(layers=layers, batch=batch, tensor=parts, compiled=compiled, alone_ms=alone * 1e3, ranks_ms=together * 1e3,
+        tokens_per_second=dist.get_world_size() // parts * batch * length / together, scaling=alone / together)
+
+
+def norm_of_all(net):
+    torch.nn.utils.clip_grad_norm_(net.parameters(), 1)
 
 
 def main(rank, size, words, start):
@@ -134,7 +146,8 @@ def main(rank, size, words, start):
         vision(words[i + 1], *map(int, words[i + 2:i + 5]), "compile" in words)
     if "gpt" in words:
         i = words.index("gpt")
-        gpt(*map(int, words[i + 1:i + 7]), "compile" in words)
+        parts = int(words[words.index("tensor") + 1]) if "tensor" in words else 1
+        gpt(*map(int, words[i + 1:i + 7]), parts, "compile" in words)
     dist.destroy_process_group()
 
 
