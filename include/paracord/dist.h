@@ -57,6 +57,13 @@ PC_API int pc_dist_node_rank(void);
 /* How often the job was started again after a failure: 0 for the first start. */
 PC_API int pc_dist_generation(void);
 
+/* This program can do with a multiple of so many ranks alone, as one whose networks are cut up among N neighbours
+ * (tensor_parallel.h) does. Behind pc_dist_init, in front of other work, so that `paracord launch --elastic` knows when it
+ * has to go on with fewer ranks: it takes the largest multiple then (of two programs in one job the last word counts). How
+ * many ranks there are now is not checked. Does nothing in a world of one or under another launcher. PC_ERR_ARGUMENT: less than
+ * 1; PC_ERR_LOST: the store is gone. */
+PC_API PC_MUST_USE pc_status pc_dist_need_multiple(int ranks);
+
 /* Who started this process: "paracord launch", "torchrun", "Open MPI", "MPICH", "PMIx", "Slurm"; "" for nobody. */
 PC_API const char *pc_dist_launcher(void);
 

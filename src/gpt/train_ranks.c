@@ -40,8 +40,7 @@ pc_status pc__gpt_ranks_begin(pc__gpt_training *t)
     t->all = t->o.batch;
     t->weight = 1;
     if (t->o.tensor_parallel > 1 && t->o.group && !t->o.group->place && t->ranks == pc_dist_size())
-        PC__TRY(
-            pc__dist_need_multiple(t->o.tensor_parallel)); /* first, for a launcher that could do with fewer ranks */
+        PC__TRY(pc_dist_need_multiple(t->o.tensor_parallel)); /* first, for a launcher that could do with fewer ranks */
     PC__TRY(split(t));
     if (t->all > 0 && t->all < t->copies && t->network)
         return pc__fail(PC_ERR_ARGUMENT,

@@ -164,9 +164,12 @@ void pc__dist_tell_error(pc_status kind, const char *why)
     (void)pc__error_put(&before);
 }
 
-pc_status pc__dist_need_multiple(int ranks)
+pc_status pc_dist_need_multiple(int ranks)
 {
     char text[16];
+    if (ranks < 1)
+        return pc__fail(PC_ERR_ARGUMENT, "pc_dist_need_multiple: a world is no multiple of %d ranks; 1 takes any",
+                        ranks);
     if (pc_dist_size() < 2)
         return PC_OK;
     return pc__store_set(PC__STORE_MULTIPLE, text, (size_t)snprintf(text, sizeof text, "%d", ranks));

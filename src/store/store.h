@@ -14,7 +14,7 @@
 #define PC__STORE_KEYS_MAX 65536      /* names of one wait */
 #define PC__WHY_MAX 384               /* bytes of a sentence about a rank, with its end */
 #define PC__BEAT_NAME_MAX 24
-#define PC__STORE_MULTIPLE "multiple of ranks" /* a name: pc__dist_need_multiple's */
+#define PC__STORE_MULTIPLE "multiple of ranks" /* a name: pc_dist_need_multiple's */
 
 /* Give `key` this value, whatever it had. */
 pc_status pc__store_set(const char *key, const void *value, size_t bytes);
@@ -75,9 +75,5 @@ bool pc__dist_lost(int *rank, char why[PC__WHY_MAX]);
 /* Tell all others that this rank cannot go on, and why: pc__dist_lost is true there. Only the first call counts. The launcher
  * decides by the kind of error (PC_OK: none that is known) whether fewer ranks could go on. */
 void pc__dist_tell_error(pc_status kind, const char *why);
-
-/* This program can do with a multiple of so many ranks alone. For a launcher that starts it again with fewer; whoever
- * else serves the store keeps it for nobody. In a world of one it does nothing. */
-pc_status pc__dist_need_multiple(int ranks) PC_MUST_USE;
 
 #endif

@@ -51,7 +51,7 @@ static inline int rank_of_mode(const char *mode)
     if (pc_dist_init((pc_dist_options){0}) != PC_OK)
         return 91 + 0 * pc_report(stderr);
     const int multiple = number_of("MULTIPLE");
-    if (multiple > 0 && pc__dist_need_multiple(multiple) != PC_OK)
+    if (multiple > 0 && pc_dist_need_multiple(multiple) != PC_OK)
         return 94 + 0 * pc_report(stderr);
     if (pc__store_barrier("all", 20) != PC_OK)
         return 92 + 0 * pc_report(stderr);
