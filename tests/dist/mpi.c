@@ -157,7 +157,7 @@ static void late(void)
     group = world(20);
     PC_SCOPE {
         RANK_OK(done(pc_group_broadcast(other, ones(1, PC_F32), 0)));
-        two_of_three(group, 0.5, come_late);
+        two_of_three(group, 2, come_late);
         come_to("given up");
         begun = pc__dist_now();
         if (pc_dist_rank() < 2) /* MPI is not called any more */
@@ -369,7 +369,7 @@ static void a_rank_that_does_not_come(void **state)
     said("comes", 2, "state", 10, "has given up its calls; its own error says why");
     for (int rank = 0; rank < 2; rank++) {
         said("waits", rank, "timeout", 8,
-             "of world.1, has waited 0.5 s for rank 2 (last in broadcast, number 1, of 40 bytes); every rank must");
+             "of world.1, has waited 2 s for rank 2 (last in broadcast, number 1, of 40 bytes); every rank must");
         said("later", rank, "state", 8, "the group was given up: all_reduce, number 2 of rank");
     }
 }
