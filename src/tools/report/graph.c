@@ -23,16 +23,35 @@ static double y_of(const drawing *d, double value)
     return PC__CHART_BOTTOM - pc__axis_at(&d->y, value) * (PC__CHART_BOTTOM - PC__CHART_TOP);
 }
 
+/* What counts is whole, and one alone stands in the middle. */
+static void fit_x(drawing *d, double first, double last)
+{
+    const pc__graph *g = d->graph;
+    if (g->x_percent || !g->counts)
+        first = 0;
+    last = g->x_percent ? 1 : fmax(last, 1);
+    const double margin = first == last ? 0.5 : 0;
+    pc__axis_fit(&d->x, 0, last + margin, g->x_percent);
+    if (g->x_percent)
+        return;
+    d->x.low = first - margin, d->x.high = last + margin;
+    int whole = 0;
+    for (int i = 0; i < d->x.count; i++)
+        if (d->x.ticks[i] == nearbyint(d->x.ticks[i]) && d->x.ticks[i] >= d->x.low)
+            d->x.ticks[whole++] = d->x.ticks[i];
+    d->x.count = whole, d->x.decimals = d->x.decimals < 0 ? d->x.decimals : 0;
+}
+
 static bool fit(drawing *d)
 {
     const pc__graph *g = d->graph;
-    double low = INFINITY, high = -INFINITY, last = 0;
+    double low = INFINITY, high = -INFINITY, first = INFINITY, last = 0;
     for (int s = 0; s < g->count; s++)
         for (int64_t i = 0; i < g->series[s].count; i++) {
             if (!pc__axis_can_draw(g->series[s].y[i]))
                 continue;
             low = fmin(low, g->series[s].y[i]), high = fmax(high, g->series[s].y[i]);
-            last = fmax(last, g->series[s].x[i]);
+            first = fmin(first, g->series[s].x[i]), last = fmax(last, g->series[s].x[i]);
         }
     for (int s = 0; s < g->count; s++)
         if (!g->series[s].faint && (g->series[d->longest].faint || g->series[s].count > g->series[d->longest].count))
@@ -42,9 +61,7 @@ static bool fit(drawing *d)
     if (low == high) /* a constant stands in the middle of what it could be */
         low = PC__MIN(0, 2 * low), high = PC__MAX(0, 2 * high);
     pc__axis_fit(&d->y, g->x_percent ? 0 : low, g->x_percent ? 1 : high, g->percent);
-    pc__axis_fit(&d->x, 0, g->x_percent ? 1 : fmax(last, 1), g->x_percent);
-    if (!g->x_percent)
-        d->x.high = fmax(last, 1);
+    fit_x(d, first, last);
     return true;
 }
 
@@ -93,6 +110,9 @@ static void line(pc__text *text, const drawing *d, const pc__graph_series *s)
     if (s->count && (s->count - 1) % stride)
         point(&p, d, s, s->count - 1);
     pc__html_put(text, "'/>\n");
+    if (s->count == 1 && pc__axis_can_draw(s->y[0]))
+        pc__text_add(text, "<circle class='c%d' cx='%.1f' cy='%.1f' r='3.2'/>\n", s->colour, x_of(d, s->x[0]),
+                     y_of(d, s->y[0]));
 }
 
 /* The point of the series at x, or the last one before it; -1: there is none. */

@@ -19,6 +19,7 @@ typedef struct pc__graph {
     const pc__graph_series *series;
     int count;
     bool percent, x_percent; /* shares, shown as such; the whole from 0 to 1 is drawn then */
+    bool counts;             /* x counts from the first one on: epochs; else it begins with 0 */
     bool diagonal;           /* a line from corner to corner: guessing */
     double mark;             /* an x to mark; NaN: none */
     const char *mark_name;

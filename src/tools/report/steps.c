@@ -59,8 +59,10 @@ static void learning_rate(pc__text *text, const pc__history *history)
     for (int i = 0; i < history->count; i++)
         x[i] = history->epochs[i].epoch, y[i] = history->epochs[i].lr;
     const pc__graph_series series[] = {{"learning rate", x, y, history->count, 2, false}};
-    pc__graph_draw(text,
-                   &(pc__graph){.name = "Learning rate", .x_name = "epoch", .series = series, .count = 1, .mark = NAN});
+    pc__graph_draw(
+        text,
+        &(pc__graph){
+            .name = "Learning rate", .x_name = "epoch", .counts = true, .series = series, .count = 1, .mark = NAN});
     pc__free(x);
 }
 
