@@ -1,7 +1,8 @@
 /* steps.h: the time of training steps as one recording, in one rank or in several, with buckets of
  * BENCH_BUCKET_MB, by pc_zero of stage BENCH_ZERO where that is set, with BENCH_AHEAD buckets of weights
- * ahead, and with .offload where BENCH_OFFLOAD=1, in one rank too. With BENCH_TENSOR=N each N neighbours have one network
- * among them, and ranks / N networks learn together. */
+ * ahead, and with .offload where BENCH_OFFLOAD=1, in one rank too. BENCH_REDUCE=bf16: gradients travel in
+ * 16 bits. With BENCH_TENSOR=N each N neighbours have one network among them, and ranks / N networks learn
+ * together. */
 #ifndef PC_BENCH_STEPS_H
 #define PC_BENCH_STEPS_H
 
@@ -119,6 +120,7 @@ static inline pc_status join(together *with, pc_module *network, pc_group *group
     const double bucket = getenv("BENCH_BUCKET_MB") ? atof(getenv("BENCH_BUCKET_MB")) : 0;
     const int stage = getenv("BENCH_ZERO") ? atoi(getenv("BENCH_ZERO")) : 0;
     const int ahead = getenv("BENCH_AHEAD") ? atoi(getenv("BENCH_AHEAD")) : 0;
+    const pc_dtype reduce = getenv("BENCH_REDUCE") && strcmp(getenv("BENCH_REDUCE"), "bf16") == 0 ? PC_BF16 : PC_F32;
     const bool offload = getenv("BENCH_OFFLOAD") && atoi(getenv("BENCH_OFFLOAD"));
     if (!group && stage && offload) {
         if (pc_group_threads(1, &with->alone) != PC_OK)
@@ -126,9 +128,10 @@ static inline pc_status join(together *with, pc_module *network, pc_group *group
         group = with->alone;
     }
     if (group && stage)
-        with->zero = pc_zero(network, group, .bucket_mb = bucket, .stage = stage, .ahead = ahead, .offload = offload);
+        with->zero = pc_zero(network, group, .bucket_mb = bucket, .stage = stage, .ahead = ahead, .offload = offload,
+                             .reduce_dtype = reduce);
     else if (group)
-        with->ddp = pc_ddp(network, group, .bucket_mb = bucket);
+        with->ddp = pc_ddp(network, group, .bucket_mb = bucket, .reduce_dtype = reduce);
     return !group || with->ddp || with->zero ? PC_OK : pc_error_last()->status;
 }
 

@@ -30,6 +30,10 @@ typedef struct pc_ddp pc_ddp;
 typedef struct pc_ddp_options {
     int reserved_;
     double bucket_mb; /* of a bucket, in 2^20 bytes; 0: 25 */
+    /* PC_BF16 or PC_F16: gradients of float32 cross the links in that dtype, half the bytes, and are rounded on the way:
+     * each rank's, and their mean. float16 has no room for numbers from 65,520 on. Weights and gradients stay float32.
+     * PyTorch's bf16_compress_hook, and FSDP's reduce_dtype. 0, the default, or PC_F32: as they are. The same in all ranks. */
+    pc_dtype reduce_dtype;
 } pc_ddp_options;
 
 /* Train the module's parameters together with the other ranks of the group, which call this with the same network at the
@@ -80,6 +84,7 @@ typedef struct pc_zero_options {
     int ahead;
     /* What the optimiser keeps, and in stage 3 this rank's part of the weights, lie in pinned host memory. */
     bool offload;
+    pc_dtype reduce_dtype; /* as pc_ddp's */
 } pc_zero_options;
 
 /* pc_ddp where each rank keeps a part of what training needs (ZeRO, Rajbhandari and others 2020). For a number of float32

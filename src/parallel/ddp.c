@@ -1,6 +1,6 @@
 /* ddp.c: data parallel training: every rank has all gradients. */
 #include "parallel/pipeline.h"
-#include "parallel/reducer.h"
+#include "parallel/narrow.h"
 
 #include "nn/module.h"
 
@@ -13,12 +13,13 @@ struct pc_ddp {
 
 static pc_status reduce(pc__reducer *r, int bucket)
 {
-    return pc_group_all_reduce(r->group, r->buckets.bucket[bucket].flat, PC_GROUP_MEAN);
+    return pc__narrow_all_reduce(r, r->buckets.bucket[bucket].flat);
 }
 
 static pc_status prepare(pc_ddp *d, pc_module *module, pc_group *group, pc_ddp_options options)
 {
-    static const pc__reduction how = {.who = "pc_ddp_new", .parts = 1, .reduce = reduce};
+    const pc__reduction how = {.who = "pc_ddp_new", .parts = 1, .dtype = options.reduce_dtype, .reduce = reduce};
+    PC__TRY(pc__narrow_check(how.who, how.dtype));
     PC__TRY(pc__reducer_open(&d->reducer, module, group, how, options.bucket_mb));
     PC__TRY(pc__reducer_share(&d->reducer, true));
     pc__reducer_start(&d->reducer);

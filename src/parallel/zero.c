@@ -4,6 +4,7 @@
 
 #include "device/graph.h"
 #include "dist/group.h"
+#include "parallel/narrow.h"
 #include "parallel/norm.h"
 #include "parallel/cut.h"
 #include "nn/module.h"
@@ -32,10 +33,9 @@ static pc_status reduce_onto(pc_zero *z, int b)
     PC__TRY(find_earlier(z, b, &some));
     pc_tensor *flat = z->reducer.buckets.bucket[b].flat;
     if (!some)
-        return pc_group_reduce_scatter(z->reducer.group, z->own[b], flat, PC_GROUP_MEAN);
+        return pc__narrow_reduce_scatter(&z->reducer, z->own[b], flat);
     pc_tensor *more = pc__bucket_part(&z->reducer.buckets, b, z->reducer.group->size, (pc_dtype)flat->dtype);
-    pc_status status =
-        more ? pc_group_reduce_scatter(z->reducer.group, more, flat, PC_GROUP_MEAN) : pc_error_last()->status;
+    pc_status status = more ? pc__narrow_reduce_scatter(&z->reducer, more, flat) : pc_error_last()->status;
     if (status == PC_OK)
         status = pc_saxpy(z->own[b], 1, more);
     pc_tensor_free(more);
@@ -67,8 +67,13 @@ static pc_status passed(pc__reducer *r)
 
 static pc_status prepare(pc_zero *z, pc_module *module, pc_group *group, pc_zero_options options)
 {
-    const pc__reduction how = {
-        .who = "pc_zero_new", .parts = group->size, .briefly = options.stage >= 2, .reduce = reduce, .passed = passed};
+    const pc__reduction how = {.who = "pc_zero_new",
+                               .parts = group->size,
+                               .dtype = options.reduce_dtype,
+                               .briefly = options.stage >= 2,
+                               .reduce = reduce,
+                               .passed = passed};
+    PC__TRY(pc__narrow_check(how.who, how.dtype));
     if (options.stage < 0 || options.stage > 3)
         return pc__fail(PC_ERR_ARGUMENT, "pc_zero_new: ZeRO has stages 1 to 3 (0: 1), not %d", options.stage);
     if (options.ahead < 0 || options.ahead > 64)
