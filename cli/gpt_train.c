@@ -170,6 +170,8 @@ static const cli_choice precisions[] = {
     {0},
 };
 
+static const cli_choice reduces[] = CLI_REDUCES;
+
 #define AT(member) offsetof(settings, member)
 
 static const cli_option options[] = {
@@ -237,6 +239,7 @@ static const cli_option options[] = {
 
     CLI_DEVICES_OPTION(AT(devices)),
     {"zero", 0, CLI_INT, AT(o.zero), "0", "STAGE", .help = CLI_ZERO_HELP, .min = 0, .max = 3},
+    {"reduce", 0, CLI_CHOICE, AT(o.reduce), "float32", "NAME", .help = CLI_REDUCE_HELP, .choices = reduces},
     {"offload", 0, CLI_FLAG, AT(o.offload), NULL, NULL,
      .help = "With --zero, on one device too: keep the optimiser's state, and of stage 3 the weights, in the host's "
              "memory; room for a larger network, and slower steps"},

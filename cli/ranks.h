@@ -30,6 +30,13 @@ typedef struct cli_ranks {
     "Let each device keep a part only, for less memory (ZeRO): 1 of the optimiser's state, 2 of gradients too, 3 of "  \
     "weights too; 0: each keeps all"
 
+#define CLI_REDUCE_HELP                                                                                                \
+    "In what gradients travel between devices: bf16 is half of the bytes, where links are slow, and rounds them"
+#define CLI_REDUCES                                                                                                    \
+    {                                                                                                                  \
+        {"float32", "as they are"}, {"bf16", "rounded to 8 bits of fraction"}, {0},                                    \
+    }
+
 /* From the words of --devices (NULL: not given) and --device. False: it does not work, which is said. */
 bool cli_ranks_take(const cli_command *command, cli_ranks *ranks, const char *devices, const char *device);
 

@@ -177,6 +177,7 @@ static const cli_choice precisions[] = {
     {"f16", "products in float16, with a loss scaler; 11 bits of fraction"},
     {0},
 };
+static const cli_choice reduces[] = CLI_REDUCES;
 static const cli_choice freezes[] = {
     {"none", "all layers are trained"},
     {"backbone", "only the last layer is; the others, norms too, are as in the file of --init-from"},
@@ -315,6 +316,7 @@ static const cli_option options[] = {
 
     CLI_DEVICES_OPTION(offsetof(settings, devices)),
     {"zero", 0, CLI_INT, AT(zero), "0", "STAGE", .help = CLI_ZERO_HELP, .min = 0, .max = 3},
+    {"reduce", 0, CLI_CHOICE, AT(reduce), "float32", "NAME", .help = CLI_REDUCE_HELP, .choices = reduces},
     {0},
 };
 

@@ -101,6 +101,7 @@ typedef struct pc_fit_options {
      * writes the checkpoint, which all read; the stop callbacks are asked in every rank, and all stop, some batches
      * later, where one says so. An error in one rank ends all: PC_ERR_STATE says which and of what. */
     pc_group *group;
+    pc_dtype reduce_dtype; /* of gradients between them (pc_ddp_options), without zero, which has its own */
     /* The parameters are shared out over the ranks of `group` (data_parallel.h): `zero` is of the network that is trained and
      * of that group, and the optimiser of pc_zero_part(zero). What is learnt is the same, up to rounding. In stage 3
      * parameters are whole at the ends of epochs, when they are kept and written; behind pc_fit they are shared out. The

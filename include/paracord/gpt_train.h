@@ -89,6 +89,7 @@ typedef struct pc_gpt_train_options {
      * memory (pc_zero's .offload): a network that the device has no room for otherwise, in slower steps, to the same bits.
      * Checkpoints know nothing of it. */
     bool offload;
+    const char *reduce; /* in which gradients travel between ranks (pc_ddp_options): "bf16", rounded; NULL: "float32" */
     /* A rank's stretches of a step are taken in so many parts, one after another, whose gradients add up: the memory of a part
      * is enough, and what is learnt is that of the whole batch, up to rounding. 0: 1 */
     int accumulate;

@@ -85,6 +85,8 @@ typedef struct pc_train_options {
      * too; 0: nothing. One rank alone has nothing to share out, and a warning says so (log.h). Runs go on with another stage.
      * Not with "f16" (PC_ERR_ARGUMENT). */
     int zero;
+    /* In which gradients travel between ranks (pc_ddp_options): "bf16", rounded, or "float32"; NULL: "float32" */
+    const char *reduce;
     int accumulate; /* a batch is learnt from in so many parts, one after another (fit.h); 0: 1 */
     /* Writes report.html from time to time and at the end: pc_report_page of <paracord-tools/report.h>. NULL: nobody */
     pc_status (*report)(const char *path, const pc_run_report *run);

@@ -44,6 +44,10 @@ static pc_status check(const pc_gpt_train_options *o)
     if (o->precision && strcmp(o->precision, "float32") != 0 && strcmp(o->precision, "bf16") != 0)
         return pc__fail(PC_ERR_ARGUMENT, "pc_gpt_train: the precision \"%.20s\" is neither float32 nor bf16",
                         o->precision);
+    if (o->reduce && strcmp(o->reduce, "float32") != 0 && strcmp(o->reduce, "bf16") != 0)
+        return pc__fail(PC_ERR_ARGUMENT,
+                        "pc_gpt_train: gradients travel between ranks in float32 or bf16, not in \"%.20s\" (reduce)",
+                        o->reduce);
     return PC_OK;
 }
 
@@ -52,6 +56,7 @@ static void fill_in(pc_gpt_train_options *o)
     o->out = o->out ? o->out : "gpt";
     o->tokens = o->tokens ? o->tokens : "letters";
     o->precision = o->precision ? o->precision : "float32";
+    o->reduce = o->reduce ? o->reduce : "float32";
     o->device = o->device ? o->device : "auto";
     o->batch = o->batch ? o->batch : 12;
     o->accumulate = o->accumulate ? o->accumulate : 1;
@@ -250,6 +255,7 @@ static void write_shared(pc__gpt_training *t)
     } all[] = {{"ranks=", "", t->ranks, t->ranks > 1},
                {"tensor parallel=", "", t->o.tensor_parallel, t->network},
                {"ZeRO=stage ", t->o.offload ? "\noffload=yes" : "", t->o.zero, t->zero},
+               {"gradients between ranks=bf", "", 16, t->data && strcmp(t->o.reduce, "bf16") == 0},
                {"accumulate=", "", t->o.accumulate, t->o.accumulate > 1}};
     size_t used = 0;
     for (int i = 0; i < PC__COUNT(all); i++)

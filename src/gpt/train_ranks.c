@@ -117,10 +117,11 @@ pc_status pc__gpt_ranks_join(pc__gpt_training *t)
     if (!t->o.group)
         t->o.group = t->own;
     pc_group *over = t->data ? t->data : t->own;
+    const pc_dtype reduce = strcmp(t->o.reduce, "bf16") == 0 ? PC_BF16 : PC_F32;
     if (t->o.zero)
-        t->zero = pc_zero(t->gpt, over, .stage = t->o.zero, .offload = t->o.offload);
+        t->zero = pc_zero(t->gpt, over, .stage = t->o.zero, .offload = t->o.offload, .reduce_dtype = reduce);
     else
-        t->ddp = pc_ddp(t->gpt, over);
+        t->ddp = pc_ddp(t->gpt, over, .reduce_dtype = reduce);
     return t->ddp || t->zero ? PC_OK : pc_error_last()->status;
 }
 

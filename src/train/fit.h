@@ -67,6 +67,7 @@ typedef struct pc__fit {
     pc_status (*passed)(void *context, struct pc__fit *fit, const pc_epoch_result *result);
     void *context;
     pc_group *group; /* of ranks that train together (fit_ranks.c); NULL: it is alone */
+    pc_dtype reduce_dtype;
     bool agreed;     /* the error that it ended with is that of all ranks */
     int accumulate;  /* a batch is learnt from in so many parts, as far as it has as many samples; 0: 1 */
     pc_zero *

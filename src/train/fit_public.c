@@ -143,7 +143,8 @@ pc_status pc_fit(pc_module *net, pc_optimizer *optimizer, pc_loader *train, pc_f
                    .context = &options,
                    .passed = options.checkpoint ? passed : NULL,
                    .accumulate = options.accumulate,
-                   .group = options.group && pc_group_size(options.group) > 1 ? options.group : NULL};
+                   .group = options.group && pc_group_size(options.group) > 1 ? options.group : NULL,
+                   .reduce_dtype = options.reduce_dtype};
     pc_status status = pc__fit_ranks_end(&fit, run(&fit, &options));
     pc_scaler_free(fit.scaler);
     pc_tensor_free(fit.class_weights);

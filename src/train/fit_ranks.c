@@ -96,7 +96,7 @@ static pc_status train_together(pc__fit *fit)
 {
     if (fit->zero)
         return pc_zero_share_buffers(fit->zero);
-    fit->ddp = pc_ddp(fit->net, fit->group);
+    fit->ddp = pc_ddp(fit->net, fit->group, .reduce_dtype = fit->reduce_dtype);
     return fit->ddp ? PC_OK : pc_error_last()->status;
 }
 

@@ -75,6 +75,7 @@ static pc_status settle_settings(pc__run *run, const pc_train_options *given)
     s->resize = s->resize ? s->resize : "nearest";
     s->device = s->device ? s->device : "auto";
     s->precision = s->precision ? s->precision : "float32";
+    s->reduce = s->reduce ? s->reduce : "float32";
     s->keep = s->keep ? s->keep : "best";
     s->class_weights = s->class_weights ? s->class_weights : "none";
     s->fill = s->fill ? s->fill : "nearest";
@@ -101,7 +102,8 @@ static pc_status settle_settings(pc__run *run, const pc_train_options *given)
         return pc__fail(PC_ERR_ARGUMENT, "pictures of %d channels: use 1 (grey) or 3 (RGB)", s->channels);
     int resize = choice("resize mode", s->resize, resizes, 2), init = choice("initialiser", s->init, inits, 3);
     int precision = choice("precision", s->precision, precisions, 3), fill = choice("fill", s->fill, fills, 4);
-    if (fill < 0 || resize < 0 || init < 0 || precision < 0 ||
+    const int reduce = choice("precision of gradients between ranks", s->reduce, precisions, 2);
+    if (fill < 0 || resize < 0 || init < 0 || precision < 0 || reduce < 0 ||
         choice("optimiser", s->optimizer, optimizers, PC__COUNT(optimizers)) < 0 ||
         choice("schedule", s->schedule, schedules, PC__COUNT(schedules)) < 0 ||
         choice("way to keep", s->keep, keeps, 2) < 0 ||
@@ -111,6 +113,7 @@ static pc_status settle_settings(pc__run *run, const pc_train_options *given)
     run->init = (pc_init_kind)init;
     run->fill = (pc_fill_mode)fill;
     run->fit.mixed = (pc_mixed)precision;
+    run->fit.reduce_dtype = reduce ? PC_BF16 : PC_F32;
     PC__TRY(pc__mix_check("pc_train_folder", s->label_smoothing, (double[]){s->mixup, s->cutmix}));
     PC__TRY(pc__run_normal(run));
     return pc_device_parse(s->device, &run->device);

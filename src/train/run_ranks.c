@@ -35,7 +35,7 @@ pc_status pc__run_share_out(pc__run *run)
                 run->s.zero);
         return PC_OK;
     }
-    run->zero = pc_zero(run->fit.net, run->fit.group, .stage = run->s.zero);
+    run->zero = pc_zero(run->fit.net, run->fit.group, .stage = run->s.zero, .reduce_dtype = run->fit.reduce_dtype);
     return run->zero ? PC_OK : pc_error_last()->status;
 }
 

@@ -55,6 +55,8 @@ static void add_shared(pc__run_settings *to, const pc__run *run)
 {
     if (run->fit.group)
         add_as(to, "ranks", "%d", pc_group_size(run->fit.group));
+    if (run->fit.group && strcmp(run->s.reduce, "float32") != 0)
+        add(to, "gradients between ranks", run->s.reduce);
     if (run->zero)
         add_as(to, "ZeRO", "stage %d", run->s.zero);
     if (run->s.accumulate > 1)
