@@ -78,6 +78,7 @@ static pc_tensor *transposed(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, o
     if (check(x, weight, bias, &o) != PC_OK || size_of(x, weight, &o, &a, more) != PC_OK)
         return NULL;
     const bool last = pc__is_channels_last(x);
+    a.planes = !last && pc__convolve_in_planes(x, &a, weight->shape[1], weight->shape[0] / a.groups);
     pc_tensor *result = NULL;
     PC_SCOPE {
         if (more[0] || more[1])

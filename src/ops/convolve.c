@@ -60,6 +60,11 @@ static pc_tensor *ordered(pc_tensor *t, const pc__convolve_attributes *a)
     return !t || !a->planes ? pc__channels_last(t) : pc_contiguous(t);
 }
 
+bool pc__convolve_in_planes(const pc_tensor *t, const pc__convolve_attributes *a, int64_t c, int64_t o)
+{
+    return t->storage->device.type != PC_CUDA && pc__is_contiguous(t) && pc__convolve_is_planar(a, c, o, true);
+}
+
 /* NULL flows through all three. */
 static pc_tensor *call(int op, pc_tensor *first, pc_tensor *second, pc_tensor *bias, const pc__convolve_attributes *a)
 {
@@ -132,15 +137,13 @@ pc_status pc__grad_convolve_weight(pc__grad *grad)
 pc_tensor *pc__convolve_spec(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, const pc_fn_conv2d_options *spec,
                              bool planes)
 {
-    const bool alone = spec->groups > 1 && x->shape[1] == spec->groups && weight->shape[0] == spec->groups;
-    const pc__convolve_attributes a = {.stride = {spec->stride[0], spec->stride[1]},
-                                       .padding = {spec->padding[0], spec->padding[1]},
-                                       .dilation = {spec->dilation[0], spec->dilation[1]},
-                                       .groups = spec->groups,
-                                       .size = {x->shape[2], x->shape[3]},
-                                       .kernel = {weight->shape[2], weight->shape[3]},
-                                       .planes = alone && planes && x->storage->device.type != PC_CUDA &&
-                                                 spec->stride[0] == 1 && spec->stride[1] == 1 && pc__is_contiguous(x)};
+    pc__convolve_attributes a = {.stride = {spec->stride[0], spec->stride[1]},
+                                 .padding = {spec->padding[0], spec->padding[1]},
+                                 .dilation = {spec->dilation[0], spec->dilation[1]},
+                                 .groups = spec->groups,
+                                 .size = {x->shape[2], x->shape[3]},
+                                 .kernel = {weight->shape[2], weight->shape[3]}};
+    a.planes = planes && pc__convolve_in_planes(x, &a, weight->shape[1], weight->shape[0] / spec->groups);
     pc_tensor *result = NULL;
     PC_SCOPE {
         pc_tensor *y = pc__activated(spec->activation, pc__convolve(x, weight, bias, &a));

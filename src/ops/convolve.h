@@ -10,7 +10,7 @@ typedef struct pc__convolve_attributes {
     int stride[2], padding[2], dilation[2];
     int64_t groups;
     int64_t size[2], kernel[2];
-    int64_t planes; /* pictures lie in C order: the CPU's, of one filter for each channel, with a stride of 1 */
+    int64_t planes; /* pictures lie in C order: the CPU's, where pc__convolve_is_planar */
 } pc__convolve_attributes;
 
 /* Rows (0) or columns (1) of y; 0 where the kernel does not fit. */
@@ -20,11 +20,29 @@ static inline int64_t pc__convolve_out(const pc__convolve_attributes *a, int i)
     return room < 0 ? 0 : room / a->stride[i] + 1;
 }
 
+/* The CPU's kernels work with neighbouring places of y side by side where a group's c inputs and o outputs are few, and read
+ * pictures in either order then; else with channels side by side. Of each channel alone these fill vectors, too, unless they
+ * are few; then it is the order of the pictures, `planes`, that decides, and how much there is to turn. */
+static inline bool pc__convolve_is_planar(const pc__convolve_attributes *a, int64_t c, int64_t o, bool planes)
+{
+    const int64_t width = pc__convolve_out(a, 1), more = o > c ? o : c, most = width < 8 ? 8 : width > 24 ? 24 : width;
+    if (a->groups == 1 && a->dilation[0] == 1 && a->dilation[1] == 1)
+        return false;
+    if (c > 1 || a->groups < 16)
+        return more <= most;
+    if (o == 1 && a->stride[0] == 1 && a->stride[1] == 1)
+        return planes;
+    return planes && width >= (o > 1 ? 12 : 20);
+}
+
 /* convolve(x, weight) + bias; what leads back from y to x, which is a transposed convolution; and from x and y to the
  * weight. bias [o] may be NULL. Inputs in any memory order, of one floating dtype; NULL flows. */
 pc_tensor *pc__convolve(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, const pc__convolve_attributes *a);
 pc_tensor *pc__convolve_input(pc_tensor *y, pc_tensor *weight, const pc__convolve_attributes *a);
 pc_tensor *pc__convolve_weight(pc_tensor *x, pc_tensor *y, const pc__convolve_attributes *a);
+
+/* Whether kernels read `t`, pictures of groups of c inputs or o outputs, in its C order. */
+bool pc__convolve_in_planes(const pc_tensor *t, const pc__convolve_attributes *a, int64_t c, int64_t o);
 
 /* pc_fn_conv2d with such options, checked and with their defaults; `planes`: the result in C order. */
 pc_tensor *pc__convolve_spec(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, const pc_fn_conv2d_options *spec,

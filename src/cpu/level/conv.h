@@ -97,8 +97,9 @@ pc_status PC__K(conv2d_pack_pairs)(const pc__conv *s, const void *weight, bool b
 void PC__K(copy_padded_pairs)(const geometry *g, const pc_bf16 *image, const pc_bf16 *y, int64_t first, int64_t rows,
                               pc_bf16 *out);
 
-/* conv_planes.c: conv2d without pooling, of pictures in either order. */
+/* conv_planes.c: conv2d without pooling, of pictures in either order; dx from dy before the activation, channels last. */
 pc_status PC__R(conv2d_planar)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y);
+pc_status PC__R(conv2d_planar_input)(const pc__conv *s, const void *weight, const void *dy, void *dx);
 
 /* conv_windows.c: the windows of all places as rows, each in the order of the weights: taken from x; and dx from windows of reals. */
 pc_status PC__R(take_windows)(const geometry *g, const void *x, void *to);

@@ -151,35 +151,19 @@ static pc_status input_backward(backward *b, const void *weight, void *dx)
     return PC_OK;
 }
 
-/* The weights of the convolution that leads from y to x, [c][o][kh][kw], the kernel turned around. */
-static void turn_around(const geometry *g, const char *weight, char *to)
-{
-    const pc__conv *s = g->s;
-    const int64_t area = s->kh * s->kw;
-    for (int64_t c = 0; c < s->c; c++)
-        for (int64_t o = 0; o < s->o; o++)
-            for (int64_t k = 0; k < area; k++, to += g->size)
-                memcpy(to, weight + (o * g->out + c * g->channel + (area - 1 - k) * g->tap) * g->size, (size_t)g->size);
-}
-
 /* dx of few channels, with neighbouring places in a vector. Behind a ReLU whose values y are, of a copy of dy. */
 static pc_status input_planar(const geometry *g, const void *weight, const void *y, const void *dy, void *dx)
 {
     const pc__conv *s = g->s;
-    pc__conv back = pc__conv_back(s);
-    back.weights_last = false; /* as they are turned here */
-    const int64_t weights = round_up(s->o * g->out * g->size, 64), count = s->n * g->yh * g->yw * s->o;
-    const bool cut = s->activation != PC__ACT_NONE;
-    char *turned = pc__alloc_aligned((size_t)(weights + (cut ? count * g->size : 0) + 1), 64);
-    if (!turned)
+    const int64_t count = s->n * g->yh * g->yw * s->o;
+    if (s->activation == PC__ACT_NONE)
+        return PC__R(conv2d_planar_input)(s, weight, dy, dx);
+    char *cut = pc__alloc_aligned((size_t)(count * g->size + 1), 64);
+    if (!cut)
         return PC_ERR_MEMORY;
-    turn_around(g, weight, turned);
-    if (cut) {
-        copy_row(g, dy, s->activation, y, count, (real *)(void *)(turned + weights));
-        dy = turned + weights;
-    }
-    const pc_status status = PC__R(conv2d_planar)(&back, dy, turned, NULL, dx);
-    pc__free(turned);
+    copy_row(g, dy, s->activation, y, count, (real *)(void *)cut);
+    const pc_status status = PC__R(conv2d_planar_input)(s, weight, cut, dx);
+    pc__free(cut);
     return status;
 }
 

@@ -1,190 +1,264 @@
-/* conv_planes.c: forward convolution with neighbouring places in a vector, where few outputs would leave most of one empty.
- * A strip of a picture becomes planes: of each channel, and with a stride of each remainder of rows and columns, rows one
- * behind the other. So neighbours in y are neighbours there under each place of the kernel, over the ends of rows too: what
- * is computed there is dropped. Weights are read as they lie, pictures in either order. */
-#include "cpu/level/conv.h"
+/* conv_planes.c: convolutions forward and back to the pictures by planes (planar.h). */
 #include "cpu/level/micro.h"
+#include "cpu/level/planar.h"
 #include "cpu/level/turn.h"
 #include "base/parallel.h"
 
-enum {
-    OUTPUTS = 24,          /* that are finished together */
-    PLACES = 512,          /* of a strip, about */
-    PLANES_MOST = 1 << 16, /* numbers of a strip's planes, if rows are short enough */
-};
-
 typedef struct planar {
+    const pc__grouped *s;
     geometry g;
-    const void *x;
-    const real *weight, *bias; /* as they lie; o of them, or NULL */
+    planar_side in;
+    bool back, out_planes;
+    const real *weight, *bias; /* as they lie; of each output, or NULL */
     void *y;
-    int64_t rows, strips;  /* of y in a strip; strips of an image */
-    int64_t across, plane; /* numbers of a row, of a plane */
-    int64_t run;           /* numbers that are computed of a plane, whole vectors */
-    real *rooms;           /* of each thread: planes, results, results without the ends of rows or a row of x */
-    int64_t planes, block, all;
+    int64_t from, to;                 /* channels that a group reads and makes */
+    int64_t next_from, next_to;       /* in weight, from one of these to the next, */
+    int64_t tap, next_group;          /* one tap, one group */
+    int64_t groups, blocks;           /* that are done together; how many such blocks */
+    int64_t outputs;                  /* of a block that are finished together */
+    int64_t rows, strips, run;        /* of each lot in a strip; numbers that are computed of a plane, whole vectors */
+    int64_t planes, block, room, all; /* reals of each */
+    real *rooms;                      /* of each thread: planes, results, results without the ends of rows or a row */
 } planar;
 
-/* Columns of one row of x, from its first in steps of the stride, to a plane of each channel. `row`: of planes or [w][c]. */
-static void spread_row(const planar *p, const real *row, int64_t step, int64_t channels, int64_t n, real *to)
+/* As many vectors of columns as leave most rows to a tile, if it is full then. */
+static int vectors_for(int64_t rows)
 {
-    const pc__conv *s = p->g.s;
-    const int64_t next = s->sh * s->sw * p->plane, size = sizeof(real);
-    if (channels > 1)
-        pc__turn((char *)to, next * size, (const char *)row, step * size, n, channels, sizeof(real));
-    else if (step == 1)
-        memcpy(to, row, (size_t)n * sizeof(real));
-    else if (step == 2)
-        for (int64_t i = 0; i < n; i++)
-            to[i] = row[2 * i];
-    else
-        for (int64_t i = 0; i < n; i++)
-            to[i] = row[i * step];
-}
-
-/* A row of an image, of one channel or all, to its row of the planes of each remainder of columns. */
-static void fill_row(const planar *p, const real *row, int64_t channels, real *to)
-{
-    const pc__conv *s = p->g.s;
-    const int64_t step = s->x_planes ? 1 : s->c;
-    for (int64_t q = 0; q < PC__MIN(s->sw, s->kw); q++, to += p->plane) {
-        const int64_t from = PC__MAX((s->pw - q + s->sw - 1) / s->sw, 0);
-        const int64_t end = PC__MIN((s->w + s->pw - q + s->sw - 1) / s->sw, p->across);
-        if (from < end)
-            spread_row(p, row + (from * s->sw + q - s->pw) * step, step * s->sw, channels, end - from, to + from);
-    }
-}
-
-/* The planes under `rows` rows of y from row y0: of a channel where planes are read, else of all. */
-static void fill(const planar *p, int64_t image, int64_t y0, int64_t rows, real *to, real *room)
-{
-    const geometry *g = &p->g;
-    const pc__conv *s = g->s;
-    const int64_t groups = s->x_planes ? s->c : PC__MIN(s->c, 1), together = s->x_planes ? 1 : s->c,
-                  row = s->w * together;
-    const int64_t top = y0 * s->sh - s->ph, first = PC__MIN(PC__MAX(top, 0), s->h);
-    const int64_t end = PC__MAX(PC__MIN(top + (rows - 1) * s->sh + s->kh, s->h), first);
-    if (g->padded)
-        memset(to, 0, (size_t)p->planes * sizeof(real));
-    for (int64_t c = 0; c < groups; c++)
-        for (int64_t h = first; h < end; h++) {
-            const int64_t r = h - top;
-            const void *from = element(g, p->x, ((image * groups + c) * s->h + h) * row);
-            if (r % s->sh >= s->kh) /* which no place of the kernel is over */
-                continue;
-            if (s->half)
-                take_reals(g, room, from, row);
-            fill_row(p, s->half ? room : from, together,
-                     to + (c * s->sh + r % s->sh) * s->sw * p->plane + r / s->sh * p->across);
-        }
-}
-
-/* Some outputs of a strip to block[output][run]: a tile for each remainder of the kernel's rows and columns. */
-static void multiply(const planar *p, const real *planes, int64_t first, int64_t count, int64_t columns, real *block)
-{
-    const geometry *g = &p->g;
-    const pc__conv *s = g->s;
     int vectors = TILE_VECTORS;
-    while (vectors > 1 && count > tile_rows[vectors] && count <= tile_rows[vectors - 1])
+    while (vectors > 1 && rows > tile_rows[vectors] && rows <= tile_rows[vectors - 1])
         vectors--;
-    for (int64_t j = 0; j < columns; j += vectors * W)
-        for (int64_t r = 0; r < PC__MIN(s->sh, s->kh); r++)
-            for (int64_t q = 0; q < PC__MIN(s->sw, s->kw); q++) {
-                tile t = {.planes = s->c,
-                          .segments = (s->kh - r + s->sh - 1) / s->sh,
-                          .k = (s->kw - q + s->sw - 1) / s->sw,
-                          .a = p->weight + first * g->out + (r * s->kw + q) * g->tap,
-                          .a_row = g->out,
-                          .a_k = s->sw * g->tap,
-                          .a_segment = s->sh * s->kw * g->tap,
-                          .a_plane = g->channel,
-                          .b = planes + (r * s->sw + q) * p->plane + j,
-                          .b_k = 1,
-                          .b_segment = p->across,
-                          .b_plane = s->sh * s->sw * p->plane,
-                          .c = block + j,
-                          .c_row = p->run,
-                          .add = r + q > 0};
-                tile_rows_run(&t, count, (int)PC__MIN((columns - j + W - 1) / W, vectors));
-            }
+    return vectors;
 }
 
-/* Some outputs without the ends of rows, with bias and activation, to where they lie in y. */
-static void finish(const planar *p, int64_t image, int64_t y0, int64_t rows, int64_t first, int64_t count,
-                   const real *block, real *room)
+/* Some taps of some outputs of a block of groups, group by group. */
+static void multiply_taps(const planar *p, tile *t, const real *weight, const real *planes, int64_t group,
+                          int64_t first, int64_t count, int64_t columns, real *block)
+{
+    const int64_t next = planar_numbers(&p->in);
+    weight += (group + first / p->to) * p->next_group + first % p->to * p->next_to;
+    planes += first / p->to * p->from * next;
+    int64_t n = PC__MIN(p->to - first % p->to, count);
+    for (; count > 0; planes += p->from * next, weight += p->next_group, block += n * p->run, count -= n) {
+        n = PC__MIN(n, count);
+        const int vectors = vectors_for(n);
+        for (int64_t j = 0; j < columns; j += vectors * W) {
+            const int many = (int)PC__MIN((columns - j + W - 1) / W, vectors);
+            t->a = weight, t->b = planes + j, t->c = block + j;
+            if (n <= tile_rows[many])
+                tile_functions[many][n](t);
+            else
+                tile_rows_run(t, n, many);
+        }
+    }
+}
+
+/* Some outputs of a block of groups, of one lot, to block[output][run]: a tile for each class of the kernel's rows and columns. */
+static void multiply(const planar *p, const real *planes, int64_t group, int64_t first, int64_t count, int64_t down,
+                     int64_t right, int64_t columns, real *block)
+{
+    bool add = false;
+    planar_taps h, w;
+    for (int64_t i = 0; planar_taps_at(&p->in.down, down, i, &h); i++)
+        for (int64_t k = 0; planar_taps_at(&p->in.right, right, k, &w); k++, add = true) {
+            tile t = {.planes = p->from,
+                      .segments = h.count,
+                      .k = w.count,
+                      .a_row = p->next_to,
+                      .a_k = w.step * p->tap,
+                      .a_segment = h.step * p->s->kw * p->tap,
+                      .a_plane = p->next_from,
+                      .b_k = w.next,
+                      .b_segment = h.next * p->in.across,
+                      .b_plane = planar_numbers(&p->in),
+                      .c_row = p->run,
+                      .add = add};
+            multiply_taps(p, &t, p->weight + (h.first * p->s->kw + w.first) * p->tap,
+                          planes + (h.lot * p->in.right.lots + w.lot) * p->in.plane + h.at * p->in.across + w.at, group,
+                          first, count, columns, block);
+        }
+    if (!add)
+        memset(block, 0, (size_t)(count * p->run) * sizeof *block);
+}
+
+/* One lot of one output without the ends of rows, with bias and activation, to rows of places. */
+static void gather(const planar *p, int64_t output, int64_t row, int64_t rows, int64_t down, int64_t right, real *block,
+                   real *to)
+{
+    const planar_axis *h = &p->in.down, *w = &p->in.right;
+    const int64_t n = w->out_lots == 1 ? w->out : (w->out - right + w->out_lots - 1) / w->out_lots,
+                  end = PC__MIN((row + rows) * h->out_lots, h->out);
+    const int64_t step = w->out_lots;
+    if (p->bias) {
+        const vec bias = SPLAT(p->bias[output]);
+        for (int64_t i = 0; i < p->run; i += W)
+            AT(block + i) = LOAD(block + i) + bias;
+    }
+    activate(p->s->activation, block, p->run);
+    to += down * w->out + right;
+    if (h->out_lots == 1 && w->out_lots == 1) {
+        planar_copy(block, p->in.across, to, w->out, end - row, n);
+        return;
+    }
+    for (int64_t r = row * h->out_lots + down; r < end;
+         r += h->out_lots, block += p->in.across, to += h->out_lots * w->out)
+        for (int64_t i = 0; i < n; i++)
+            to[i * step] = block[i];
+}
+
+/* A strip of some outputs to where they lie in y. */
+static void finish(const planar *p, int64_t image, int64_t first, int64_t count, int64_t row, int64_t rows, real *block,
+                   real *room)
 {
     const geometry *g = &p->g;
-    const pc__conv *s = g->s;
-    const int64_t places = rows * g->yw, area = g->yh * g->yw;
+    const planar_axis *h = &p->in.down, *w = &p->in.right;
+    const int64_t all = p->s->groups * p->to, area = h->out * w->out, top = row * h->out_lots;
+    const int64_t places = PC__MIN(rows * h->out_lots, h->out - top) * w->out;
     for (int64_t o = 0; o < count; o++) {
-        real *to = room + o * places;
-        const real bias = p->bias ? p->bias[first + o] : 0;
-        for (int64_t r = 0; r < rows; r++)
-            for (int64_t i = 0; i < g->yw; i++)
-                to[r * g->yw + i] = block[o * p->run + r * p->across + i] + bias;
-        activate(s->activation, to, places);
-        if (s->y_planes)
-            give_reals(g, (void *)element(g, p->y, (image * s->o + first + o) * area + y0 * g->yw), to, places);
-        else if (s->half) /* 16-bit numbers take the first half of their room */
-            give_reals(g, (char *)room + o * places * g->size, to, places);
+        char *y = (char *)p->y + ((image * all + first + o) * area + top * w->out) * g->size;
+        real *to = p->out_planes && !p->s->half ? (real *)(void *)y : room + o * places;
+        for (int64_t down = 0; down < h->out_lots; down++)
+            for (int64_t right = 0; right < w->out_lots; right++)
+                gather(p, first + o, row, rows, down, right,
+                       block + ((down * w->out_lots + right) * p->outputs + o) * p->run, to);
+        if (p->s->half) /* 16-bit numbers take the first half of their room */
+            give_reals(g, p->out_planes ? y : (char *)room + o * places * g->size, to, places);
     }
-    if (!s->y_planes)
-        pc__turn((char *)element(g, p->y, (image * area + y0 * g->yw) * s->o + first), s->o * g->size,
+    if (!p->out_planes)
+        pc__turn((char *)p->y + ((image * area + top * w->out) * all + first) * g->size, all * g->size,
                  (const char *)room, places * g->size, count, places, (size_t)g->size);
 }
 
-static void planar_task(void *context, int64_t task)
+static void strip_task(void *context, int64_t task)
 {
     const planar *p = context;
-    const geometry *g = &p->g;
-    const int64_t image = task / p->strips, y0 = task % p->strips * p->rows, rows = PC__MIN(p->rows, g->yh - y0);
+    const planar_axis *h = &p->in.down, *w = &p->in.right;
+    const int64_t strip = task % p->strips, group = task / p->strips % p->blocks * p->groups,
+                  image = task / p->strips / p->blocks;
+    const int64_t row = strip * p->rows, rows = PC__MIN(p->rows, h->made - row);
+    const int64_t groups = PC__MIN(p->groups, p->s->groups - group), columns = (rows - 1) * p->in.across + w->made;
     real *planes = p->rooms + pc__thread() * p->all, *block = planes + p->planes, *room = block + p->block;
-    fill(p, image, y0, rows, planes, room);
-    for (int64_t o = 0; o < g->s->o; o += OUTPUTS) {
-        const int64_t count = PC__MIN(OUTPUTS, g->s->o - o);
-        multiply(p, planes, o, count, (rows - 1) * p->across + g->yw, block);
-        finish(p, image, y0, rows, o, count, block, room);
+    planar_fill(&p->g, &p->in, image, group * p->from, groups * p->from, row, rows + h->reach, planes, room);
+    for (int64_t o = 0, count; o < groups * p->to; o += count) {
+        count = PC__MIN(p->outputs, groups * p->to - o);
+        for (int64_t lot = 0; lot < h->out_lots * w->out_lots; lot++)
+            multiply(p, planes, group, o, count, lot / w->out_lots, lot % w->out_lots, columns,
+                     block + lot * p->outputs * p->run);
+        finish(p, image, group * p->to + o, count, row, rows, block, room);
     }
 }
 
 /* Sizes of strips, and of what a thread works in; lanes that are dropped read past the planes' end. */
 static void cut(planar *p)
 {
-    const geometry *g = &p->g;
-    const pc__conv *s = g->s;
-    const int64_t each = s->c * s->sh * s->sw, together = s->x_planes || !s->half ? 1 : s->c,
-                  more = (s->kh - 1) / s->sh;
-    p->across = g->yw + (s->kw - 1) / s->sw;
-    p->rows = PC__MIN(PLACES / p->across, PLANES_MOST / PC__MAX(each * p->across, 1) - more);
-    p->rows = PC__MIN(PC__MAX(p->rows, more + 1), g->yh);
-    p->strips = (g->yh + p->rows - 1) / p->rows;
-    p->rows = (g->yh + p->strips - 1) / p->strips;
-    p->plane = (p->rows + more) * p->across;
-    p->run = round_up((p->rows - 1) * p->across + g->yw, W);
-    p->planes = round_up(each * p->plane + TILE_WIDTH, W);
-    p->block = OUTPUTS * p->run;
-    p->all = p->planes + p->block + round_up(PC__MAX(OUTPUTS * p->rows * g->yw, s->w * together), W);
+    const planar_axis *h = &p->in.down, *w = &p->in.right;
+    const int64_t lots = h->out_lots * w->out_lots, each = p->from * h->lots * w->lots;
+    p->in.across = w->made + w->reach;
+    p->groups = PC__MAX(PC__MIN(PLANAR_OUTPUTS / p->to, p->s->groups), 1);
+    if (p->in.planes && p->out_planes) /* which gain nothing side by side */
+        p->groups = PC__MAX(PC__MIN(p->groups, PLANAR_PLANES_CLOSE / 2 / PC__MAX(each * h->made * p->in.across, 1)), 1);
+    p->blocks = (p->s->groups + p->groups - 1) / p->groups;
+    p->outputs = PC__MIN(p->groups * p->to, p->groups > 1 ? PLANAR_OUTPUTS / p->to * p->to : PLANAR_OUTPUTS);
+    const int64_t places =
+        PC__MAX(PLANAR_PLACES, PC__MIN(8 * PLANAR_PLACES, PLANAR_PLANES_CLOSE / (p->outputs * lots)));
+    p->rows = planar_rows(h, p->in.across, each * p->groups, places, PLANAR_PLANES_MOST);
+    p->strips = (h->made + p->rows - 1) / p->rows;
+    p->rows = (h->made + p->strips - 1) / p->strips;
+    p->in.plane = (p->rows + h->reach) * p->in.across;
+    p->run = round_up((p->rows - 1) * p->in.across + w->made, W);
+    p->planes = round_up(each * p->groups * p->in.plane + TILE_WIDTH, W);
+    p->block = lots * p->outputs * p->run;
+    p->room = round_up(PC__MAX(p->outputs * p->rows * h->out_lots * w->out,
+                               planar_room(&p->in, p->groups * p->from, p->rows + h->reach)),
+                       W);
+    p->all = p->planes + p->block + p->room;
+}
+
+static pc_status run(planar *p, const void *x, const void *weight, const void *bias)
+{
+    const pc__grouped *s = p->s;
+    const pc__conv kind = planar_kind(s);
+    const bool back = p->back;
+    const int64_t taps = s->kh * s->kw, c = s->c / s->groups, o = s->o / s->groups;
+    p->g = (geometry){.s = &kind, .size = s->half ? 2 : (int64_t)sizeof(real)};
+    p->in = (planar_side){.data = x,
+                          .planes = back ? s->y_planes : s->x_planes,
+                          .channels = back ? s->o : s->c,
+                          .down = planar_axis_of(s->h, s->oh, s->kh, s->sh, s->ph, s->dh, back),
+                          .right = planar_axis_of(s->w, s->ow, s->kw, s->sw, s->pw, s->dw, back)};
+    p->out_planes = back ? s->x_planes : s->y_planes;
+    p->from = back ? o : c, p->to = back ? c : o;
+    const int64_t channel = s->weights_last ? 1 : taps;
+    p->next_from = back ? c * taps : channel, p->next_to = back ? channel : c * taps;
+    p->tap = s->weights_last ? c : 1, p->next_group = o * c * taps;
+    if (s->n * p->to * p->in.down.out * p->in.right.out == 0)
+        return PC_OK;
+    cut(p);
+    const int threads = pc__threads(2 * s->n * s->oh * s->ow * s->o * c * taps);
+    const int64_t weights = s->half ? round_up(s->o * c * taps + s->o, W) : 0, rooms = threads * p->all;
+    real *slab = pc__alloc_aligned((size_t)(weights + rooms) * sizeof(real), 64);
+    if (!slab)
+        return PC_ERR_MEMORY;
+    p->rooms = slab + weights;
+    for (int i = 0; i < threads; i++)
+        memset(p->rooms + i * p->all, 0, (size_t)p->planes * sizeof(real));
+    p->weight = weight, p->bias = bias;
+    if (s->half) {
+        take_reals(&p->g, slab, weight, s->o * c * taps);
+        if (bias)
+            take_reals(&p->g, slab + s->o * c * taps, bias, s->o);
+        p->weight = slab, p->bias = bias ? slab + s->o * c * taps : NULL;
+    }
+    pc__parallel(threads, s->n * p->strips * p->blocks, strip_task, p);
+    pc__free(slab);
+    return PC_OK;
+}
+
+pc_status PC__R(planes)(const pc__grouped *s, const void *x, const void *weight, const void *bias, void *y)
+{
+    return run(&(planar){.s = s, .y = y}, x, weight, bias);
+}
+
+pc_status PC__R(planes_input)(const pc__grouped *s, const void *weight, const void *dy, void *dx)
+{
+    return run(&(planar){.s = s, .y = dx, .back = true}, dy, weight, NULL);
+}
+
+static pc__grouped whole(const pc__conv *s)
+{
+    return (pc__grouped){.n = s->n,
+                         .h = s->h,
+                         .w = s->w,
+                         .c = s->c,
+                         .o = s->o,
+                         .kh = s->kh,
+                         .kw = s->kw,
+                         .oh = pc__conv_oh(s),
+                         .ow = pc__conv_ow(s),
+                         .sh = s->sh,
+                         .sw = s->sw,
+                         .ph = s->ph,
+                         .pw = s->pw,
+                         .dh = 1,
+                         .dw = 1,
+                         .groups = 1,
+                         .half = s->half,
+                         .is_f16 = s->is_f16,
+                         .x_planes = s->x_planes,
+                         .y_planes = s->y_planes,
+                         .weights_last = s->weights_last,
+                         .activation = s->activation};
 }
 
 pc_status PC__R(conv2d_planar)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y)
 {
-    planar p = {.g = geometry_of(s), .x = x, .y = y, .weight = weight, .bias = bias};
-    if (s->n * p.g.yh * p.g.yw * s->o == 0)
-        return PC_OK;
-    cut(&p);
-    const int threads = pc__threads(2 * s->n * p.g.yh * p.g.yw * s->o * p.g.out);
-    const int64_t weights = s->half ? round_up(s->o * p.g.out + s->o, W) : 0;
-    real *slab = pc__alloc_aligned((size_t)(weights + threads * p.all) * sizeof(real), 64);
-    if (!slab)
-        return PC_ERR_MEMORY;
-    p.rooms = slab + weights;
-    if (s->half) {
-        take_reals(&p.g, slab, weight, s->o * p.g.out);
-        if (bias)
-            take_reals(&p.g, slab + s->o * p.g.out, bias, s->o);
-        p.weight = slab, p.bias = bias ? slab + s->o * p.g.out : NULL;
-    }
-    pc__parallel(threads, s->n * p.strips, planar_task, &p);
-    pc__free(slab);
-    return PC_OK;
+    const pc__grouped all = whole(s);
+    return PC__R(planes)(&all, x, weight, bias, y);
+}
+
+pc_status PC__R(conv2d_planar_input)(const pc__conv *s, const void *weight, const void *dy, void *dx)
+{
+    pc__grouped all = whole(s);
+    all.x_planes = all.y_planes = false;
+    all.activation = PC__ACT_NONE;
+    return PC__R(planes_input)(&all, weight, dy, dx);
 }

@@ -24,31 +24,33 @@ static pc__grouped geometry(const pc__convolve_attributes *a, pc_dtype dtype, in
                          .dw = a->dilation[1],
                          .groups = a->groups,
                          .half = pc__is_half(dtype),
-                         .is_f16 = dtype == PC_F16};
+                         .is_f16 = dtype == PC_F16,
+                         .x_planes = a->planes,
+                         .y_planes = a->planes};
 }
 
-/* Kernels for one channel a group have no 16-bit numbers. */
-static bool goes_in_floats(const pc__grouped *s)
+static bool planar(const pc__convolve_attributes *a, const pc__grouped *s)
 {
-    return s->half && pc__is_depthwise(s);
+    return a->planes || pc__convolve_is_planar(a, s->c / s->groups, s->o / s->groups, false);
+}
+
+/* Kernels for channels alone and side by side have no 16-bit numbers. */
+static bool goes_in_floats(const pc__convolve_attributes *a, const pc__grouped *s)
+{
+    return s->half && pc__is_depthwise(s) && !planar(a, s);
 }
 
 #define OF_TYPE(name, t) ((t)->dtype == PC_F64 ? PC__K(name##_f64) : PC__K(name##_f32))
 #define PICK(name, s, t)                                                                                               \
-    (planar(call)          ? OF_TYPE(planes##name, t)                                                                  \
-     : pc__is_depthwise(s) ? OF_TYPE(depthwise##name, t)                                                               \
-                           : OF_TYPE(grouped##name, t))
-
-static bool planar(const pc_call *call)
-{
-    return ((const pc__convolve_attributes *)call->attributes)->planes;
-}
+    (planar(call->attributes, s) ? OF_TYPE(planes##name, t)                                                            \
+     : pc__is_depthwise(s)       ? OF_TYPE(depthwise##name, t)                                                         \
+                                 : OF_TYPE(grouped##name, t))
 
 PC__KERNEL(convolve)
 {
     const pc_tensor *x = call->in[0], *w = call->in[1];
     const pc__grouped s = geometry(call->attributes, (pc_dtype)x->dtype, x->shape[0], x->shape[1], w->shape[0]);
-    if (goes_in_floats(&s))
+    if (goes_in_floats(call->attributes, &s))
         return PC__K(in_floats)(stream, call, PC__K(op_convolve));
     return PICK(, &s, x)(&s, pc__data(x), pc__data(w), call->n_in > 2 ? pc__data(call->in[2]) : NULL,
                          pc__data(call->out[0]));
@@ -59,7 +61,7 @@ PC__KERNEL(convolve_input)
     const pc__convolve_attributes *a = call->attributes;
     const pc_tensor *y = call->in[0], *w = call->in[1];
     const pc__grouped s = geometry(a, (pc_dtype)y->dtype, y->shape[0], w->shape[1] * a->groups, y->shape[1]);
-    if (goes_in_floats(&s))
+    if (goes_in_floats(call->attributes, &s))
         return PC__K(in_floats)(stream, call, PC__K(op_convolve_input));
     return PICK(_input, &s, y)(&s, pc__data(w), pc__data(y), pc__data(call->out[0]));
 }
@@ -68,7 +70,7 @@ PC__KERNEL(convolve_weight)
 {
     const pc_tensor *x = call->in[0], *y = call->in[1];
     const pc__grouped s = geometry(call->attributes, (pc_dtype)x->dtype, x->shape[0], x->shape[1], y->shape[1]);
-    if (goes_in_floats(&s))
+    if (goes_in_floats(call->attributes, &s))
         return PC__K(in_floats)(stream, call, PC__K(op_convolve_weight));
     return PICK(_weight, &s, x)(&s, pc__data(x), pc__data(y), pc__data(call->out[0]));
 }

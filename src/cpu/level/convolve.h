@@ -9,7 +9,10 @@
 typedef struct pc__grouped {
     int64_t n, h, w, c, o, kh, kw, oh, ow;
     int64_t sh, sw, ph, pw, dh, dw, groups;
-    bool half, is_f16; /* float32's of groups: numbers have 16 bits */
+    bool half, is_f16; /* float32's of groups and planes: numbers have 16 bits */
+    /* Of planes_*: pictures in C order, weights [o][kh][kw][c / groups], what follows y. */
+    bool x_planes, y_planes, weights_last;
+    pc__activation activation;
 } pc__grouped;
 
 /* A group of one input each. */
@@ -30,7 +33,7 @@ static inline void pc__taps_within(int64_t at, int64_t size, int64_t dilation, i
 }
 
 /* depthwise_*: groups of one input each. grouped_*: any, by the kernels without groups, part by part. Each: y, and then dx
- * and dweight from dy; sizes may be 0. planes_*: depthwise with a stride of 1 and one filter a channel, pictures in C order. */
+ * and dweight from dy; sizes may be 0. planes_*: any, with neighbouring places in a vector (planar.h), and pictures in either order. */
 #define PC__CONVOLVE_PROTOTYPES(way, type)                                                                             \
     pc_status PC__K(way##_##type)(const pc__grouped *s, const void *x, const void *weight, const void *bias, void *y); \
     pc_status PC__K(way##_input_##type)(const pc__grouped *s, const void *weight, const void *dy, void *dx);           \

@@ -100,42 +100,4 @@ static dot_function *const dot_functions[DOT_ROWS + 1][DOT_COLUMNS + 1] = {{NULL
 #undef DOTS
 #undef NAMES
 
-/* The sum of a vector's lanes, by way of 16-byte parts of it, which every level adds fast. */
-INLINE real vector_sum(const vec *v)
-{
-    typedef real part __attribute__((vector_size(16), may_alias));
-    const part *parts = (const part *)v;
-    part sum = parts[0];
-    UNROLL for (int i = 1; i < PC__VECTOR_BYTES / 16; i++) sum += parts[i];
-#ifdef PC__DOUBLE
-    return sum[0] + sum[1];
-#else
-    sum += __builtin_shufflevector(sum, sum, 2, 3, 0, 1);
-    return sum[0] + sum[1];
-#endif
-}
-
-/* The sums of four, side by side: to the bits of vector_sum. */
-INLINE void four_sums(const vec *v, real *out)
-{
-#ifdef PC__DOUBLE
-    UNROLL for (int i = 0; i < 4; i++) out[i] = vector_sum(&v[i]);
-#else
-    typedef float part __attribute__((vector_size(16), may_alias));
-    typedef float in_memory __attribute__((vector_size(16), aligned(4), may_alias));
-    part sum[4];
-    UNROLL for (int i = 0; i < 4; i++)
-    {
-        const part *parts = (const part *)&v[i];
-        sum[i] = parts[0];
-        UNROLL for (int k = 1; k < PC__VECTOR_BYTES / 16; k++) sum[i] += parts[k];
-    }
-    const part low =
-        __builtin_shufflevector(sum[0], sum[1], 0, 4, 1, 5) + __builtin_shufflevector(sum[0], sum[1], 2, 6, 3, 7);
-    const part high =
-        __builtin_shufflevector(sum[2], sum[3], 0, 4, 1, 5) + __builtin_shufflevector(sum[2], sum[3], 2, 6, 3, 7);
-    *(in_memory *)out = __builtin_shufflevector(low, high, 0, 1, 4, 5) + __builtin_shufflevector(low, high, 2, 3, 6, 7);
-#endif
-}
-
 #endif

@@ -3,6 +3,7 @@
 #ifndef PC__REAL_H
 #define PC__REAL_H
 
+#include "cpu/level/compute.h"
 #include "cpu/level/functions.h"
 #include "cpu/level/level.h"
 
@@ -40,26 +41,9 @@ static inline int64_t round_up(int64_t n, int64_t multiple)
     return (n + multiple - 1) / multiple * multiple;
 }
 
-/* values[i] = activation(values[i]) */
-static inline void activate(pc__activation activation, real *values, int64_t n)
-{
-    switch (activation) {
-    case PC__ACT_RELU:
-        for (int64_t i = 0; i < n; i++)
-            values[i] = values[i] < 0 ? 0 : values[i];
-        break;
-    case PC__ACT_SIGMOID:
-        for (int64_t i = 0; i < n; i++)
-            values[i] = 1 / (1 + EXP(-values[i]));
-        break;
-    case PC__ACT_TANH:
-        for (int64_t i = 0; i < n; i++)
-            values[i] = TANH(values[i]);
-        break;
-    case PC__ACT_NONE:
-        break;
-    }
-}
+/* activate.c: values[i] = activation(values[i]) */
+#define activate PC__R(activate)
+void activate(pc__activation activation, real *values, int64_t n);
 
 /* The gradient before an activation from the gradient behind it and the activation's value y. */
 INLINE real activation_gradient(pc__activation activation, real dy, real y)
@@ -166,6 +150,44 @@ INLINE vec vector_gradient(pc__activation activation, vec dy, vec y)
     default:
         return dy;
     }
+}
+
+/* The sum of a vector's lanes, by way of 16-byte parts of it, which every level adds fast. */
+INLINE real vector_sum(const vec *v)
+{
+    typedef real part __attribute__((vector_size(16), may_alias));
+    const part *parts = (const part *)v;
+    part sum = parts[0];
+    UNROLL for (int i = 1; i < PC__VECTOR_BYTES / 16; i++) sum += parts[i];
+#ifdef PC__DOUBLE
+    return sum[0] + sum[1];
+#else
+    sum += __builtin_shufflevector(sum, sum, 2, 3, 0, 1);
+    return sum[0] + sum[1];
+#endif
+}
+
+/* The sums of four, side by side: to the bits of vector_sum. */
+INLINE void four_sums(const vec *v, real *out)
+{
+#ifdef PC__DOUBLE
+    UNROLL for (int i = 0; i < 4; i++) out[i] = vector_sum(&v[i]);
+#else
+    typedef float part __attribute__((vector_size(16), may_alias));
+    typedef float in_memory __attribute__((vector_size(16), aligned(4), may_alias));
+    part sum[4];
+    UNROLL for (int i = 0; i < 4; i++)
+    {
+        const part *parts = (const part *)&v[i];
+        sum[i] = parts[0];
+        UNROLL for (int k = 1; k < PC__VECTOR_BYTES / 16; k++) sum[i] += parts[k];
+    }
+    const part low =
+        __builtin_shufflevector(sum[0], sum[1], 0, 4, 1, 5) + __builtin_shufflevector(sum[0], sum[1], 2, 6, 3, 7);
+    const part high =
+        __builtin_shufflevector(sum[2], sum[3], 0, 4, 1, 5) + __builtin_shufflevector(sum[2], sum[3], 2, 6, 3, 7);
+    *(in_memory *)out = __builtin_shufflevector(low, high, 0, 1, 4, 5) + __builtin_shufflevector(low, high, 2, 3, 6, 7);
+#endif
 }
 
 #endif

@@ -1,0 +1,3 @@
+/* planar_f64.c: planar.c in double. */
+#define PC__DOUBLE
+#include "planar.c"
