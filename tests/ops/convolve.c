@@ -212,6 +212,16 @@ static void as_by_the_book(void **state)
         {2, 2, 131, 90, 2, 5, 3, OPTIONS(1, 2, 2, 2)}, /* planes of several strips of rows */
         {1, 3, 7, 2100, 3, 4, 5, UNEVEN(1, 1, 5, 6, 2, 1, 3)},
         {1, 5, 4, 3, 5, 2, 2, UNEVEN(1, 1, 3, 0, 1, 2, 5)},
+        {2, 35, 11, 13, 35, 3, 3, OPTIONS(2, 1, 1, 7)}, /* few channels a group, groups beyond whole blocks */
+        {1, 12, 9, 30, 18, 3, 3, UNEVEN(3, 2, 2, 1, 1, 1, 6)},
+        {2, 8, 14, 15, 8, 3, 3, UNEVEN(4, 2, 3, 3, 2, 3, 2)},
+        {1, 6, 70, 75, 6, 3, 3, UNEVEN(2, 3, 1, 4, 1, 2, 3)},
+        {1, 8, 10, 12, 12, 1, 1, OPTIONS(3, 0, 1, 4)},
+        {2, 18, 9, 45, 18, 3, 5, UNEVEN(2, 2, 1, 2, 1, 1, 18)},
+        {1, 17, 6, 20, 51, 3, 3, OPTIONS(1, 1, 1, 17)},
+        {1, 60, 12, 25, 60, 3, 3, OPTIONS(1, 1, 1, 3)},
+        {2, 6, 5, 6, 4, 6, 5, UNEVEN(5, 7, 4, 3, 1, 1, 2)}, /* more lots of taps and places than are kept */
+        {1, 4, 9, 40, 4, 3, 7, UNEVEN(1, 6, 1, 0, 1, 5, 2)},
     };
     static const pc_dtype dtypes[] = {PC_F32, PC_F64, PC_F16, PC_BF16};
     (void)state;
