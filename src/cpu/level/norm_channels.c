@@ -7,6 +7,7 @@
 enum {
     SOME = 4096,   /* numbers of a block: they stay in the first-level cache */
     COLUMNS = 128, /* channels of a block at most */
+    WIDE = 512,    /* numbers of rows of all channels that are gone through as one */
     PART = 32768,  /* numbers of a task at most */
     COEFFICIENTS = 5,
     BIAS = 4, /* which of them */
@@ -34,6 +35,7 @@ typedef struct work {
 /* A task: from `at` on so many rows of neighbouring channels, or of one channel so many numbers. */
 typedef struct place {
     int64_t at, rows, columns, channel, batch, part;
+    int64_t wide; /* numbers of rows side by side that are gone through as one, so that few channels fill vectors */
 } place;
 
 static place place_of(const work *w, int64_t task)
@@ -46,6 +48,10 @@ static place place_of(const work *w, int64_t task)
     p.at = w->planar ? (batch * a->channels + block) * a->inner + piece * w->length
                      : (batch * a->inner + piece * w->length) * a->channels + p.channel;
     p.part = (batch * w->pieces + piece) * a->channels + p.channel;
+    p.wide = p.columns;
+    if (!w->planar && p.columns == w->across &&
+        (w->half || p.columns % 16)) /* pays where it is said again for some rows */
+        p.wide *= PC__MAX(PC__MIN(WIDE / p.columns, p.rows / 8), 1);
     return p;
 }
 
