@@ -42,7 +42,8 @@ static pc_tensor *sum_as(pc_tensor *t, unsigned mask, bool keepdim, bool wide, d
         const pc_dtype to = half && wide ? PC_F32 : now ? (pc_dtype)now->dtype : PC_F32;
         const bool turned = !in_order(&order);
         do {
-            run = now ? pc__reduce_longest_run(now, left) : 0;
+            run = now ? pc__reduce_gapped_run(now, left) : 0;
+            run = now && !run ? pc__reduce_longest_run(now, left) : run;
             left &= ~run;
             now = now ? sum_run(now, run, half && left ? PC_F32 : to, left ? 1 : divisor, left || turned ? NULL : &want)
                       : NULL;

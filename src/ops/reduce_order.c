@@ -91,6 +91,40 @@ static bool sums_gaps(const pc_tensor *t, unsigned mask)
     return l.reduced * l.results <= FEW_NUMBERS || l.step <= l.least || l.beside == l.least;
 }
 
+/* Dimensions before d that are one to memory, all in the mask or none, the last with stride `next` (0: any): those of more than one
+ * element into *found, how many elements into *count. The next dimension. */
+static int take_merged(const pc_tensor *t, int d, bool in, unsigned mask, int64_t next, unsigned *found, int64_t *count)
+{
+    for (*found = 0, *count = 1; d >= 0; d--) {
+        if (t->shape[d] == 1)
+            continue;
+        if ((bool)(mask >> d & 1) != in || (next && t->strides[d] != next))
+            break;
+        next = t->strides[d] * t->shape[d];
+        *found |= 1u << d;
+        *count *= t->shape[d];
+    }
+    return d;
+}
+
+unsigned pc__reduce_gapped_run(const pc_tensor *t, unsigned mask)
+{
+    /* Shorter ones are turned, and copied for it; of 16 bits a copy is half of the work. */
+    const int64_t row = pc__is_half((pc_dtype)t->dtype) ? 256 : 48, columns = 16;
+    unsigned run, kept;
+    int64_t count;
+    if (t->storage->device.type == PC_CUDA || pc__is_dense(t) || !pc__count(t->ndim, t->shape))
+        return 0;
+    const int d = take_merged(t, t->ndim - 1, false, mask, 1, &kept, &count);
+    if (!kept)
+        take_merged(t, t->ndim - 1, true, mask, 1, &run, &count);
+    if (count < (kept ? columns : row))
+        return 0;
+    if (kept)
+        take_merged(t, d, true, mask, 0, &run, &count);
+    return run ? run | (mask & pc__reduce_ones_of(t)) : 0;
+}
+
 /* What is reduced behind what is kept, the largest steps first: then it may be one dimension to memory. */
 static pc_tensor *reduced_last(pc_tensor *t, unsigned *mask)
 {
@@ -135,6 +169,8 @@ pc_tensor *pc__reduce_in_memory_order(pc_tensor *t, unsigned *mask, pc__gaps gap
     if (lies)
         return lies;
     if (t && gaps == PC__GAPS_EXTREMES && !pc__is_dense(t) && takes_gaps(t, *mask))
+        return t;
+    if (t && gaps == PC__GAPS_SUMS && pc__reduce_gapped_run(t, *mask))
         return t;
     if (!t || pc__is_contiguous(t) || !pc__is_dense(t))
         return pc_contiguous(t);

@@ -16,6 +16,10 @@ bool pc__reduce_is_run(const pc_tensor *t, unsigned mask);
 /* Whose kernels read inputs with gaps on CUDA. */
 typedef enum pc__gaps { PC__GAPS_NONE, PC__GAPS_EXTREMES, PC__GAPS_SUMS } pc__gaps;
 
+/* Of a tensor with gaps what sums off CUDA reduce first where it lies: rows without gaps, or what is in front of them, as one
+ * dimension to memory. 0: they do not, or it has none. */
+unsigned pc__reduce_gapped_run(const pc_tensor *t, unsigned mask);
+
 /* t as kernels take it: without gaps in C order, its dimensions turned for that rather than copied where they can be; `order`
  * says which dimension each is, and the mask follows. */
 pc_tensor *pc__reduce_in_memory_order(pc_tensor *t, unsigned *mask, pc__gaps gaps, pc_shape *order);

@@ -201,6 +201,33 @@ static void long_sums_of_gapped_rows(void **state)
     assert_no_leak();
 }
 
+/* Sums of every n-th row, plane or number, over all dimensions there are to go over: those of a copy without gaps. */
+static void sums_of_gapped_views(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][4] = {{3, 5, 4, 300}, {2, 7, 60, 20}, {4, 1, 9, 64}, {1, 3, 50, 1}, {2, 0, 3, 70}};
+    static const pc_dtype dtypes[] = {PC_F32, PC_F16, PC_BF16, PC_F64, PC_I64};
+    for (int i = 0; i < PC__COUNT(shapes) * PC__COUNT(dtypes) * 4; i++)
+        for (int mask = 1; mask < 16; mask++)
+            PC_SCOPE {
+                const int64_t *s = shapes[i / 4 / PC__COUNT(dtypes)];
+                pc_shape shape = pc_shape_of(4, s), dims = {0};
+                shape.dim[i % 4] = 2 * s[i % 4] + 1;
+                for (int d = 0; d < 4; d++)
+                    if (mask >> d & 1)
+                        dims.dim[dims.ndim++] = d;
+                pc_seed((uint64_t)i);
+                pc_tensor *x = pc_floor(pc_mul_scalar(pc_rand(shape, PC_F32, test_device()), 3));
+                x = pc_slice(pc_cast(x, dtypes[i / 4 % PC__COUNT(dtypes)]), i % 4, 1, shape.dim[i % 4], 2);
+                pc_tensor *sum = pc_sum_dims(x, dims, i % 2), *other = pc_sum_dims(pc_contiguous(x), dims, i % 2);
+                assert_true(pc_tensor_ndim(sum) == pc_tensor_ndim(other));
+                assert_true(pc_tensor_count(sum) == pc_tensor_count(other));
+                if (pc_tensor_count(sum) > 0)
+                    assert_close(pc_item(pc_sum(pc_cast(pc_ne(sum, other), PC_F32))), 0, 0);
+            }
+    assert_no_leak();
+}
+
 /* Columns of all heights and widths, side by side and several times over: sums, maxima and the first's places. */
 static void columns_of_any_size(void **state)
 {
@@ -409,6 +436,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(long_sums_are_exact_enough),
     cmocka_unit_test(every_length_is_whole),
     cmocka_unit_test(long_sums_of_gapped_rows),
+    cmocka_unit_test(sums_of_gapped_views),
     cmocka_unit_test(columns_of_any_size),
     cmocka_unit_test(max_dim_keeps_what_was_asked_for),
 };

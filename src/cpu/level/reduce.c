@@ -23,7 +23,10 @@ typedef struct work {
     char *also;
     pc_dtype dtype; /* of the results */
     int64_t bytes;  /* of an element */
-    bool turned;
+    int64_t step;   /* elements from one reduced row to the next */
+    int dims;       /* of outer that do not lie as one, the last first */
+    int64_t shape[PC_MAX_DIMS], stride[PC_MAX_DIMS];
+    bool turned;                  /* of inputs without gaps */
     int64_t width, across, tasks; /* results of a task; tasks beside each other; all of them */
     int64_t chunk, chunks, together;
     pc__partial *values; /* [chunks][results], where there are chunks */
@@ -56,6 +59,41 @@ static int64_t results_of(const work *w, int64_t task, int64_t *at)
     return PC__MIN(w->width, a->inner - column);
 }
 
+/* Where the elements of an index of outer begin. */
+static const char *place_of(const work *w, int64_t i)
+{
+    int64_t at = 0;
+    for (int d = 0; d < w->dims - 1; d++) {
+        at += i % w->shape[d] * w->stride[d];
+        i /= w->shape[d];
+    }
+    return w->from + (at + i * w->stride[w->dims - 1]) * w->bytes;
+}
+
+/* How the input lies. */
+static void find_places(work *w, const pc_tensor *t)
+{
+    const pc__reduce_attributes *a = w->a;
+    w->step = a->inner, w->dims = 1, w->shape[0] = a->outer, w->stride[0] = a->reduced * a->inner;
+    if (pc__is_contiguous(t) || a->reduced == 0)
+        return;
+    int d = t->ndim - 1;
+    for (int64_t n = 1; n < a->inner; d--)
+        n *= t->shape[d];
+    for (int64_t n = 1; n < a->reduced; n *= t->shape[d--])
+        if (n == 1 && t->shape[d] > 1)
+            w->step = t->strides[d];
+    w->shape[0] = 1, w->stride[0] = 0;
+    for (int k = 0; d >= 0; d--) {
+        if (t->shape[d] == 1)
+            continue;
+        if (w->shape[k] > 1 && t->strides[d] != w->shape[k] * w->stride[k])
+            w->dims = ++k + 1, w->shape[k] = 1;
+        w->stride[k] = w->shape[k] == 1 ? t->strides[d] : w->stride[k];
+        w->shape[k] *= t->shape[d];
+    }
+}
+
 static void reduce_task(const work *w, int64_t task, int64_t chunk)
 {
     pc__partial value[PC__COLUMNS];
@@ -64,15 +102,15 @@ static void reduce_task(const work *w, int64_t task, int64_t chunk)
     _Alignas(64) char room[SHORT * TURNED * 8];
     const pc__reduce_attributes *a = w->a;
     const int64_t n = results_of(w, task, &at), first = chunk * w->chunk, rows = PC__MIN(w->chunk, a->reduced - first);
-    const char *from = w->from + (at / a->inner * a->reduced * a->inner + at % a->inner + first * a->inner) * w->bytes;
+    const char *from = place_of(w, at / a->inner) + (at % a->inner + first * w->step) * w->bytes;
     if (w->turned) {
         pc__turn(room, TURNED * w->bytes, from, a->reduced * w->bytes, n, a->reduced, (size_t)w->bytes);
         w->how->columns(room, TURNED, a->reduced, n, value, also);
     } else if (a->inner == 1) {
-        for (int64_t i = 0; i < n; i++, from += a->reduced * w->bytes)
-            w->how->row(from, rows, &value[i], also ? also + i * ALSO : NULL);
+        for (int64_t i = 0; i < n; i++)
+            w->how->row(place_of(w, at + i) + first * w->bytes, rows, &value[i], also ? also + i * ALSO : NULL);
     } else {
-        w->how->columns(from, a->inner, rows, n, value, also);
+        w->how->columns(from, w->step, rows, n, value, also);
     }
     if (w->chunks == 1) {
         finish(w, at, n, value, also);
@@ -130,6 +168,7 @@ pc_status pc__reduce(const pc_call *call, const pc__reduction *how, void *also)
               .bytes = (int64_t)pc_dtype_size(call->in[0]->dtype)};
     if (results == 0)
         return PC_OK;
+    find_places(&w, call->in[0]);
     cut(&w);
     if (w.chunks > 1) {
         const size_t slots = (size_t)(w.chunks * results);
