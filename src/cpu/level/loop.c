@@ -146,8 +146,10 @@ void pc__loop_run(const pc__loop *loop, pc__run_fn run, int cost)
     if (n <= 0)
         return;
     int64_t bytes = 0;
-    for (int k = 0; k < loop->operands; k++)
-        bytes += loop->bytes[k];
+    for (int k = 0; k < loop->operands; k++) { /* elements apart take as long as large ones */
+        const int64_t stride = loop->strides[k][loop->ndim - 1], own = loop->bytes[k];
+        bytes += stride == own || stride == 0 ? own : PC__MAX(own, 8);
+    }
     int threads = pc__threads(n * (cost + 2 * bytes));
     pc__tiles tiles;
     if (pc__tiles_make(&tiles, loop)) {
