@@ -316,10 +316,51 @@ static void training_as_pytorch(void **state)
     assert_no_leak();
 }
 
+typedef pc_tensor *(*one_fn)(pc_tensor *a);
+typedef pc_tensor *(*two_fn)(pc_tensor *a, pc_tensor *b);
+
+static void assert_same_numbers(pc_tensor *found, pc_tensor *floats, int op)
+{
+    enum { ALL = 1 << 16 };
+    static uint16_t a[ALL], b[ALL];
+    const pc_dtype dtype = pc_tensor_dtype(found);
+    assert_ok(pc_read(found, a, sizeof a));
+    assert_ok(pc_read(pc_cast(floats, dtype), b, sizeof b));
+    for (int i = 0; i < ALL; i++) {
+        const double x = value_of(a[i], dtype), y = value_of(b[i], dtype);
+        if (x == x || y == y ? a[i] != b[i] : false)
+            fail_msg("%s, op %d, number %d: %04x, not %04x", pc_dtype_name(dtype), op, i, a[i], b[i]);
+    }
+}
+
+/* Every 16-bit number, NaN among them, alone and with another one: float32's result, rounded. */
+static void every_number(void **state)
+{
+    enum { ALL = 1 << 16 };
+    static const one_fn ones[] = {pc_abs, pc_relu, pc_relu6, pc_floor, pc_round, pc_sign, pc_neg, pc_square, pc_sqrt};
+    static const two_fn twos[] = {pc_add, pc_mul, pc_maximum, pc_minimum};
+    static const pc_dtype dtypes[] = {PC_BF16, PC_F16};
+    static uint16_t numbers[ALL], others[ALL];
+    (void)state;
+    for (int i = 0; i < ALL; i++)
+        numbers[i] = (uint16_t)i, others[i] = (uint16_t)(i * 40503);
+    for (int k = 0; k < 2; k++)
+        PC_SCOPE {
+            pc_tensor *x = pc_from_data(numbers, PC_SHAPE(ALL), dtypes[k], test_device()), *wide = pc_cast(x, PC_F32);
+            pc_tensor *y = pc_from_data(others, PC_SHAPE(ALL), dtypes[k], test_device()), *also = pc_cast(y, PC_F32);
+            for (int i = 0; i < (int)(sizeof ones / sizeof *ones); i++)
+                assert_same_numbers(ones[i](x), ones[i](wide), i);
+            for (int i = 0; i < (int)(sizeof twos / sizeof *twos); i++)
+                assert_same_numbers(twos[i](x, y), twos[i](wide, also), 100 + i);
+        }
+    assert_no_leak();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(promotion_as_pytorch, close_scopes),
+        cmocka_unit_test_teardown(every_number, close_scopes),
         cmocka_unit_test_teardown(ops_as_pytorch, close_scopes),
         cmocka_unit_test_teardown(autocast_as_pytorch, close_scopes),
         cmocka_unit_test_teardown(scaler_as_pytorch, close_scopes),

@@ -51,8 +51,9 @@ extern const pc__dense_fn pc__pointwise_f32[PC__POINTWISE_COUNT];
 #define PC__DENSE1(name, T, O, expression) PC__DENSE(name, T, O, , expression)
 #define PC__DENSE2(name, T, O, expression) PC__DENSE(name, T, O, const T b = y[i], expression)
 
-/* A loop over 16-bit numbers, converted in its loop: for what takes no longer than the conversions. */
-#define PC__DENSE_HALVES(name, half, inputs, expression)                                                               \
+/* A loop over 16-bit numbers, converted in its loop: for what takes no longer than the conversions. `kept`: results are such
+ * numbers before they are rounded. */
+#define PC__DENSE_HALVES(name, half, inputs, kept, expression)                                                         \
     static __attribute__((noinline)) void name(void *to, const void *first, const void *second, int64_t n)             \
     {                                                                                                                  \
         pc_##half *out = to, room[3][PC__HALVES];                                                                      \
@@ -67,7 +68,10 @@ extern const pc__dense_fn pc__pointwise_f32[PC__POINTWISE_COUNT];
                 (void)b;                                                                                               \
                 result[k] = (expression);                                                                              \
             }                                                                                                          \
-            pc__put_##half(out + i, result);                                                                           \
+            if (kept)                                                                                                  \
+                pc__keep_##half(out + i, result);                                                                      \
+            else                                                                                                       \
+                pc__put_##half(out + i, result);                                                                       \
         }                                                                                                              \
         if (i == n)                                                                                                    \
             return;                                                                                                    \

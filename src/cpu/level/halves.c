@@ -14,6 +14,21 @@ void pc__load_halves(float *restrict to, const void *restrict from, int64_t n, b
         to[i] = pc__bf16_float(bf16[i]);
 }
 
+/* PC__HALVES bfloat16 in memory's order. */
+static inline void put_in_order(pc_bf16 *to, const float *from)
+{
+    typedef uint16_t words __attribute__((vector_size(PC__VECTOR_BYTES / 2), aligned(2), may_alias));
+    const pc__pairs_in_memory *floats = (const pc__pairs_in_memory *)(const void *)from;
+    pc__pairs low = floats[0], high = floats[1];
+    words *out = (words *)(void *)to;
+    if (__builtin_expect(pc__any_nan((pc__singles)low, (pc__singles)high), 0))
+        low = pc__rounded_bf16(low), high = pc__rounded_bf16(high);
+    else
+        low += 0x7fff + (low >> 16 & 1), high += 0x7fff + (high >> 16 & 1);
+    out[0] = __builtin_convertvector(low >> 16, words);
+    out[1] = __builtin_convertvector(high >> 16, words);
+}
+
 void pc__store_halves(void *restrict to, const float *restrict from, int64_t n, bool is_f16)
 {
     pc_f16 *f16 = to;
@@ -23,6 +38,8 @@ void pc__store_halves(void *restrict to, const float *restrict from, int64_t n, 
         pc__put_f16(f16 + i, from + i);
     for (; is_f16 && i < n; i++)
         f16[i] = pc__f16_of(from[i]);
+    for (; !is_f16 && i + PC__HALVES <= n; i += PC__HALVES)
+        put_in_order(bf16 + i, from + i);
     for (; i < n; i++)
         bf16[i] = pc__bf16_of(from[i]);
 }
