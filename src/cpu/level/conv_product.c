@@ -40,7 +40,7 @@ bool PC__R(conv2d_weights_are_product)(const pc__conv *s)
 
 bool PC__R(conv2d_input_is_product)(const pc__conv *s)
 {
-    return multiplies(s) && (pc__conv_yw(s) <= COLUMNS_MOST || s->sh > 1 || s->sw > 1);
+    return multiplies(s) && (pc__conv_yw(s) <= COLUMNS_MOST || s->sh > 1 || s->sw > 1 || places_of(s) <= PLACES_MOST);
 }
 
 static bool one_tap(const pc__conv *s)
