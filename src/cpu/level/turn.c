@@ -4,7 +4,8 @@
  * lie further apart: few of its cache lines are then begun at a time, which matters where its rows are a power of 2 apart,
  * and so compete for the same few places of a cache. The last blocks
  * lie over their neighbours where sizes are no multiples. Two to four rows or columns side by side are a loop whose steps
- * the compiler knows, and makes vectors of. */
+ * the compiler knows, and makes vectors of. Otherwise fewer than a block has are a part of it: columns beyond theirs are read and
+ * dropped, and what is written beyond rows side by side is overwritten by the next. */
 #include "cpu/level/turn.h"
 
 #include "base/base.h"
@@ -22,11 +23,12 @@
     enum { N_##bytes = 16 / (bytes) };                                                                                 \
     typedef T vector_##bytes __attribute__((vector_size(16)));                                                         \
     typedef T memory_##bytes __attribute__((vector_size(16), aligned(bytes), may_alias));                              \
-    static inline void block_##bytes(char *to, int64_t to_row, const char *from, int64_t from_row)                     \
+    static inline __attribute__((always_inline)) void some_##bytes(char *to, int64_t to_row, const char *from,         \
+                                                                   int64_t from_row, int64_t rows, int64_t columns)    \
     {                                                                                                                  \
         vector_##bytes row[N_##bytes], next[N_##bytes];                                                                \
         _Pragma("GCC unroll 16") for (int i = 0; i < N_##bytes; i++) row[i] =                                          \
-            *(const memory_##bytes *)(const void *)(from + i * from_row);                                              \
+            *(const memory_##bytes *)(const void *)(from + (i < rows ? i : 0) * from_row);                             \
         _Pragma("GCC unroll 4") for (int s = 0; s < (stages); s++)                                                     \
         {                                                                                                              \
             _Pragma("GCC unroll 8") for (int i = 0; i < N_##bytes / 2; i++)                                            \
@@ -36,8 +38,12 @@
             }                                                                                                          \
             _Pragma("GCC unroll 16") for (int i = 0; i < N_##bytes; i++) row[i] = next[i];                             \
         }                                                                                                              \
-        _Pragma("GCC unroll 16") for (int i = 0; i < N_##bytes; i++) * (memory_##bytes *)(void *)(to + i * to_row) =   \
-            row[i];                                                                                                    \
+        _Pragma("GCC unroll 16") for (int i = 0; i < N_##bytes; i++) if (i < columns) *                                \
+            (memory_##bytes *)(void *)(to + i * to_row) = row[i];                                                      \
+    }                                                                                                                  \
+    static inline void block_##bytes(char *to, int64_t to_row, const char *from, int64_t from_row)                     \
+    {                                                                                                                  \
+        some_##bytes(to, to_row, from, from_row, N_##bytes, N_##bytes);                                                \
     }                                                                                                                  \
     static void single_##bytes(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows,             \
                                int64_t columns)                                                                        \
@@ -87,7 +93,17 @@
         const bool along = to_row > from_row;                                                                          \
         const int64_t outer = along ? columns : rows, inner = along ? rows : columns;                                  \
         if (PC__MIN(outer, inner) < N_##bytes) {                                                                       \
-            single_##bytes(to, to_row, from, from_row, rows, columns);                                                 \
+            int64_t done = 0;                                                                                          \
+            if (columns > 1 && columns < N_##bytes)                                                                    \
+                for (; done + 2 * N_##bytes <= rows; done += N_##bytes)                                                \
+                    some_##bytes(to + done * (bytes), to_row, from + done * from_row, from_row, N_##bytes, columns);   \
+            else if (rows > 1 && to_row == rows * (bytes))                                                             \
+                for (; done + 2 * N_##bytes <= columns; done += N_##bytes)                                             \
+                    some_##bytes(to + done * to_row, to_row, from + done * (bytes), from_row, rows, N_##bytes);        \
+            if (columns > 1 && columns < N_##bytes)                                                                    \
+                single_##bytes(to + done * (bytes), to_row, from + done * from_row, from_row, rows - done, columns);   \
+            else                                                                                                       \
+                single_##bytes(to + done * to_row, to_row, from + done * (bytes), from_row, rows, columns - done);     \
             return;                                                                                                    \
         }                                                                                                              \
         for (int64_t i = 0; i < outer; i += N_##bytes)                                                                 \
