@@ -7,6 +7,7 @@
 enum {
     COLUMNS = 4, /* of y at once, which share the weights that are loaded */
     VECTORS = 2,
+    ALONE = 8, /* vectors of one column: as many sums */
 };
 
 /* to[tap][o], `turned`: the last tap first. */
@@ -34,14 +35,14 @@ INLINE void columns_run(const depthwise *d, const window *in, const real *image,
                         const int vectors)
 {
     const pc__grouped *s = d->s;
-    vec sum[COLUMNS * VECTORS];
+    vec sum[ALONE];
     UNROLL for (int i = 0; i < many * vectors; i++) sum[i] =
         d->bias ? (vec)LOAD(d->bias + c + i % vectors * W) : (vec){0};
     for (int64_t r = in->from_row; r < in->end_row; r++)
         for (int64_t k = in->from; k < in->end; k++) {
             const real *weight = d->weight + (r * s->kw + k) * s->c + c;
             const real *at = image + ((in->top + r * s->dh) * s->w + in->left + k * s->dw) * s->c + c;
-            vec by[VECTORS];
+            vec by[ALONE];
             UNROLL for (int v = 0; v < vectors; v++) by[v] = LOAD(weight + v * W);
             UNROLL for (int i = 0; i < many * vectors; i++) sum[i] +=
                 LOAD(at + i / vectors * s->sw * s->c + i % vectors * W) * by[i % vectors];
@@ -70,6 +71,8 @@ static void few_run(const depthwise *d, const window *in, const real *image, rea
 INLINE void piece_run(const depthwise *d, const window *in, const real *image, int64_t c, real *y, const int many)
 {
     const pc__grouped *s = d->s;
+    for (; many == 1 && c + ALONE * W <= s->c; c += ALONE * W)
+        columns_run(d, in, image, c, y, 1, ALONE);
     for (; c + VECTORS * W <= s->c; c += VECTORS * W)
         columns_run(d, in, image, c, y, many, VECTORS);
     for (; c + W <= s->c; c += W)
