@@ -92,6 +92,29 @@ static pc_status take_text(reader *r, int size)
         r, (pc__pickled){.kind = PC__PICKLED_TEXT, .text = text, .length = (size_t)length, .first = -1, .last = -1});
 }
 
+/* Of the module and the name of a function or class: that of the list. */
+static pc_status push_name(reader *r, const char *module, size_t in, const char *name, size_t n)
+{
+    for (int i = 0; r->names[i]; i++) {
+        const char *known = r->names[i];
+        if (strlen(known) == in + 1 + n && memcmp(known, module, in) == 0 && known[in] == '\n' &&
+            memcmp(known + in + 1, name, n) == 0)
+            return push_new(
+                r,
+                (pc__pickled){.kind = PC__PICKLED_NAME, .text = known, .length = in + 1 + n, .first = -1, .last = -1});
+    }
+    char words[96] = "";
+    for (size_t i = 0; i < in + 1 + n && i + 1 < sizeof words; i++) {
+        const char c = i < in ? module[i] : i == in ? '.' : name[i - in - 1];
+        words[i] = c < ' ' || c > '~' ? '?' : c;
+    }
+    return pc__fail(PC_ERR_UNSUPPORTED,
+                    "%s has %s in it, not weights alone, and nothing of a file is run here; in Python "
+                    "torch.save(network.state_dict(), ...) writes the weights alone",
+                    r->path, words);
+}
+
+/* Two lines. */
 static pc_status take_name(reader *r)
 {
     const char *text = (const char *)r->bytes + r->at;
@@ -99,20 +122,20 @@ static pc_status take_name(reader *r)
     const char *end = line ? memchr(line + 1, '\n', r->n - r->at - (size_t)(line + 1 - text)) : NULL;
     if (!end)
         return damaged(r);
-    const pc__pickled name = {
-        .kind = PC__PICKLED_NAME, .text = text, .length = (size_t)(end - text), .first = -1, .last = -1};
-    for (int i = 0; r->names[i]; i++)
-        if (pc__pickled_is(&name, PC__PICKLED_NAME, r->names[i])) {
-            r->at += name.length + 1;
-            return push_new(r, name);
-        }
-    char words[96] = "";
-    for (size_t i = 0; i < name.length && i + 1 < sizeof words; i++)
-        words[i] = text[i] == '\n' ? '.' : text[i] < ' ' || text[i] > '~' ? '?' : text[i];
-    return pc__fail(PC_ERR_UNSUPPORTED,
-                    "%s has %s in it, not weights alone, and nothing of a file is run here; in Python "
-                    "torch.save(network.state_dict(), ...) writes the weights alone",
-                    r->path, words);
+    r->at += (size_t)(end + 1 - text);
+    return push_name(r, text, (size_t)(line - text), line + 1, (size_t)(end - line - 1));
+}
+
+/* The two texts on top of the stack, as from protocol 4 on. */
+static pc_status name_of_texts(reader *r)
+{
+    int name = 0, module = 0;
+    PC__TRY(pop(r, &name));
+    PC__TRY(pop(r, &module));
+    const pc__pickled *of = &r->p->values[module], *n = &r->p->values[name];
+    if (of->kind != PC__PICKLED_TEXT || n->kind != PC__PICKLED_TEXT)
+        return damaged(r);
+    return push_name(r, of->text, of->length, n->text, n->length);
 }
 
 /* What is above the last mark becomes items of a value: the one below the mark, or a new list. */
@@ -177,10 +200,8 @@ static pc_status reduce(reader *r)
 }
 
 /* Places are taken in their order, so that none is beyond the opcodes that were read. */
-static pc_status put(reader *r, int size)
+static pc_status put_at(reader *r, int64_t i)
 {
-    int64_t i = 0;
-    PC__TRY(take(r, size, &i));
     if (i < 0 || i > (int64_t)r->at || !r->depth || r->stack[r->depth - 1] == MARK)
         return damaged(r);
     while (r->memo_count <= i) {
@@ -189,6 +210,13 @@ static pc_status put(reader *r, int size)
     }
     r->memo[i] = r->stack[r->depth - 1] + 1;
     return PC_OK;
+}
+
+static pc_status put(reader *r, int size)
+{
+    int64_t i = 0;
+    PC__TRY(take(r, size, &i));
+    return put_at(r, i);
 }
 
 static pc_status get(reader *r, int size)
@@ -212,7 +240,9 @@ static pc_status step(reader *r, uint8_t opcode)
     switch (opcode) {
     case 0x80: /* the protocol */
         PC__TRY(take(r, 1, &number));
-        return number == 2 ? PC_OK : damaged(r);
+        return number >= 2 && number <= 5 ? PC_OK : damaged(r);
+    case 0x95: /* so many bytes are a frame, which nobody needs to know */
+        return take(r, 8, &number);
     case '(':
         return push(r, MARK);
     case 't':
@@ -255,8 +285,16 @@ static pc_status step(reader *r, uint8_t opcode)
         return take_text(r, 4);
     case 'U':
         return take_text(r, 1);
+    case 0x8c:
+        return take_text(r, 1);
+    case 0x8d:
+        return take_text(r, 8);
     case 'c':
         return take_name(r);
+    case 0x93:
+        return name_of_texts(r);
+    case 0x94: /* into the next place */
+        return put_at(r, r->memo_count);
     case 'q':
         return put(r, 1);
     case 'r':

@@ -7,11 +7,14 @@
 enum { PICKLES = 5, STATE = 3, KEYS = 4, FRONT_MAX = 1 << 26, KEYS_MAX = 1 << 14 };
 
 static const uint8_t archive[] = {'P', 'K', 3, 4},
-                     older[] = {0x80, 2, 0x8a, 10, 'l', 0xfc, 0x9c, 'F', 0xf9, ' ', 'j', 0xa8, 'P', 0x19};
+                     older[] = {0x8a, 10, 'l', 0xfc, 0x9c, 'F', 0xf9, ' ', 'j', 0xa8, 'P', 0x19};
 
+/* A number that they all begin with, behind the protocol and, from 4 on, the head of a frame. */
 bool pc__is_torch_file(const uint8_t *front)
 {
-    return memcmp(front, archive, sizeof archive) == 0 || memcmp(front, older, sizeof older) == 0;
+    const uint8_t *number = front + (front[2] == 0x95 ? 11 : 2);
+    return memcmp(front, archive, sizeof archive) == 0 ||
+           (front[0] == 0x80 && front[1] >= 2 && front[1] <= 5 && memcmp(number, older, sizeof older) == 0);
 }
 
 static pc_status index_archive(pc_weights *w, int64_t size, pc__torch_storages *storages)

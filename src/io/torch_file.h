@@ -6,7 +6,7 @@
 #include "io/pickle.h"
 #include "io/safetensors.h"
 
-enum { PC__TORCH_FRONT = 14 }; /* bytes that tell such a file */
+enum { PC__TORCH_FRONT = 23 }; /* bytes that tell such a file */
 
 bool pc__is_torch_file(const uint8_t *front);
 

@@ -5,29 +5,49 @@
 #include <stdlib.h>
 
 #define REBUILD "torch._utils\n_rebuild_tensor_v2"
+#define REBUILD_TYPED "torch._utils\n_rebuild_tensor_v3"
 #define PARAMETER "torch._utils\n_rebuild_parameter"
 
-static const struct {
-    const char *storage, *type;
-} types[] = {{"torch\nFloatStorage", "F32"},     {"torch\nDoubleStorage", "F64"}, {"torch\nHalfStorage", "F16"},
-             {"torch\nBFloat16Storage", "BF16"}, {"torch\nLongStorage", "I64"},   {"torch\nIntStorage", "I32"},
-             {"torch\nShortStorage", "I16"},     {"torch\nCharStorage", "I8"},    {"torch\nByteStorage", "U8"},
-             {"torch\nBoolStorage", "BOOL"}};
+/* Storages, and dtypes of those that have none. */
+#define TYPES(X)                                                                                                       \
+    X("torch\nFloatStorage", "F32")                                                                                    \
+    X("torch\nDoubleStorage", "F64")                                                                                   \
+    X("torch\nHalfStorage", "F16")                                                                                     \
+    X("torch\nBFloat16Storage", "BF16")                                                                                \
+    X("torch\nLongStorage", "I64")                                                                                     \
+    X("torch\nIntStorage", "I32")                                                                                      \
+    X("torch\nShortStorage", "I16")                                                                                    \
+    X("torch\nCharStorage", "I8")                                                                                      \
+    X("torch\nByteStorage", "U8")                                                                                      \
+    X("torch\nBoolStorage", "BOOL")                                                                                    \
+    X("torch\nComplexFloatStorage", "C64")                                                                             \
+    X("torch.storage\nUntypedStorage", "U8")                                                                           \
+    X("torch\nuint16", "U16")                                                                                          \
+    X("torch\nuint32", "U32")                                                                                          \
+    X("torch\nuint64", "U64")                                                                                          \
+    X("torch\nfloat8_e4m3fn", "F8_E4M3")                                                                               \
+    X("torch\nfloat8_e5m2", "F8_E5M2")                                                                                 \
+    X("torch\nfloat8_e8m0fnu", "F8_E8M0")
 
-const char *const pc__torch_names[] = {"collections\nOrderedDict",
-                                       REBUILD,
-                                       PARAMETER,
-                                       "torch\nFloatStorage",
-                                       "torch\nDoubleStorage",
-                                       "torch\nHalfStorage",
-                                       "torch\nBFloat16Storage",
-                                       "torch\nLongStorage",
-                                       "torch\nIntStorage",
-                                       "torch\nShortStorage",
-                                       "torch\nCharStorage",
-                                       "torch\nByteStorage",
-                                       "torch\nBoolStorage",
-                                       NULL};
+static const struct {
+    const char *name, *type;
+} types[] = {
+#define ROW(name, type) {name, type},
+    TYPES(ROW)
+#undef ROW
+};
+
+#define NAME(name, type) name,
+const char *const pc__torch_names[] = {"collections\nOrderedDict", REBUILD, REBUILD_TYPED, PARAMETER, TYPES(NAME) NULL};
+#undef NAME
+
+static const pc__weight_type *type_of(const pc__pickled *name)
+{
+    for (int i = 0; i < PC__COUNT(types); i++)
+        if (pc__pickled_is(name, PC__PICKLED_NAME, types[i].name))
+            return pc__weight_type_named(types[i].type);
+    return NULL;
+}
 
 static int by_key(const void *a, const void *b)
 {
@@ -61,12 +81,8 @@ bool pc__torch_storage_of(const pc__pickle *p, const pc__pickled *kept, const pc
     memcpy(key, text->text, text->length);
     key[text->length] = 0;
     *count = n->whole;
-    for (int i = 0; i < PC__COUNT(types); i++)
-        if (pc__pickled_is(name, PC__PICKLED_NAME, types[i].storage)) {
-            *type = pc__weight_type_named(types[i].type);
-            return true;
-        }
-    return false;
+    *type = type_of(name);
+    return *type != NULL;
 }
 
 static bool is_call(const pc__pickle *p, const pc__pickled *v, const char *name)
@@ -79,7 +95,7 @@ static const pc__pickled *tensor_of(const pc__pickle *p, const pc__pickled *v)
 {
     if (is_call(p, v, PARAMETER))
         v = pc__pickle_at(p, v, 0);
-    return is_call(p, v, REBUILD) ? v : NULL;
+    return is_call(p, v, REBUILD) || is_call(p, v, REBUILD_TYPED) ? v : NULL;
 }
 
 static bool same_name(const pc__pickled *v, const pc__weight *t)
@@ -121,12 +137,19 @@ static bool take_shape(const pc__pickle *p, const pc__pickled *sizes, const pc__
     return true;
 }
 
-/* (storage, offset, sizes, strides, ...) */
+static pc_status unclear(const pc_weights *w, const pc__weight *t)
+{
+    return pc__fail(PC_ERR_FORMAT, "%s: its pickle does not say what the tensor \"%.80s\" is", w->path, t->name);
+}
+
+/* (storage, offset, sizes, strides, requires_grad, hooks, what is to be done with the numbers), the last if there is
+ * something; a typed one has its dtype in front of that, and a storage that is counted in bytes. */
 static pc_status take_tensor(pc_weights *w, const pc__pickle *p, const pc__pickled *call, pc__weight *t,
                              const pc__torch_storages *storages)
 {
     const pc__pickled *kept = pc__pickle_at(p, call, 0), *offset = pc__pickle_at(p, call, 1),
                       *sizes = pc__pickle_at(p, call, 2), *strides = pc__pickle_at(p, call, 3);
+    const bool typed = is_call(p, call, REBUILD_TYPED);
     char key[32];
     int64_t count;
     bool dense;
@@ -134,7 +157,13 @@ static pc_status take_tensor(pc_weights *w, const pc__pickle *p, const pc__pickl
         sizes->kind != PC__PICKLED_LIST || !strides || strides->kind != PC__PICKLED_LIST ||
         strides->count != sizes->count || sizes->count > DIMS ||
         !pc__torch_storage_of(p, kept, &t->type, key, &count) || !take_shape(p, sizes, strides, t, &dense))
-        return pc__fail(PC_ERR_FORMAT, "%s: its pickle does not say what the tensor \"%.80s\" is", w->path, t->name);
+        return unclear(w, t);
+    if (typed) {
+        t->type = type_of(pc__pickle_at(p, call, 6));
+        if (!t->type)
+            return unclear(w, t);
+        count /= t->type->bytes;
+    }
     if (!dense && t->count)
         return pc__fail(PC_ERR_UNSUPPORTED,
                         "%s: the tensor \"%.80s\" does not lie in C order; in Python .contiguous() brings it there",

@@ -4,8 +4,9 @@
     python3 torch_files.py
 
 new.pth and old.pth have the same state dict in today's form and in that of before PyTorch 1.6: numbers that follow from their
-places, in each dtype; tensors that share a storage; a parameter; an empty one, and one without dimensions. The others are
-refused: a tensor that does not lie in C order, a whole network, and a pickle that would have Python run a command.
+places, in each dtype; tensors that share a storage; a parameter; an empty one, and one without dimensions. protocol4.pth and
+old4.pth have it as pickles of another protocol; unsigned.pth has the dtypes that came later. The others are refused: a tensor
+that does not lie in C order, one that is to be negated, a whole network, and a pickle that would have Python run a command.
 """
 import collections
 import io
@@ -43,6 +44,10 @@ torch.save(state(), folder / "new.pth")
 torch.save(state(), folder / "old.pth", _use_new_zipfile_serialization=False)
 torch.save({"epoch": 3, "rate": 0.5, "steps": 1 << 40, "name": "run", "none": None, "model": state(), "list": [1, "a", True]},
            folder / "training.pth")
+torch.save(state(), folder / "protocol4.pth", pickle_protocol=4)
+torch.save(state(), folder / "old4.pth", pickle_protocol=4, _use_new_zipfile_serialization=False)
+late = {name: (torch.arange(6) % 7).reshape(2, 3).to(getattr(torch, name)) for name in ("uint16", "uint32", "uint64", "complex64")}
+torch.save(late | {"last": late["uint32"][1:]}, folder / "unsigned.pth")
 torch.save({"turned": numbers((4, 5), torch.float32).t()}, folder / "turned.pth")
 torch.save(torch.nn.Linear(2, 2), folder / "network.pth")
 

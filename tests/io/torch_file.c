@@ -71,6 +71,30 @@ static void state_dicts_are_read(void **state)
     check_state("new.pth");
     check_state("old.pth");
     check_state("training.pth");
+    check_state("protocol4.pth");
+    check_state("old4.pth");
+    assert_no_leak();
+}
+
+/* Dtypes without a storage class of their own are typed bytes. */
+static void later_dtypes_are_read(void **state)
+{
+    (void)state;
+    pc_weights *file = pc_weights_open(golden("unsigned.pth"));
+    assert_not_null_ok(file);
+    assert_int_equal(pc_weights_count(file), 5);
+    check(file, "uint16", PC_I32, PC_SHAPE(2, 3), 0, 0);
+    check(file, "uint32", PC_I64, PC_SHAPE(2, 3), 0, 0);
+    check(file, "last", PC_I64, PC_SHAPE(1, 3), 3, 0);
+    static const char *const others[] = {"uint64", "complex64"}, *const types[] = {"U64", "C64"};
+    for (int i = 0; i < 2; i++) {
+        pc_weights_entry entry;
+        assert_ok(pc_weights_find(file, others[i], &entry));
+        assert_string_equal(entry.type, types[i]);
+        assert_false(entry.readable);
+        assert_fails(pc_weights_read(file, others[i], PC_DEVICE_CPU), PC_ERR_UNSUPPORTED, types[i]);
+    }
+    pc_weights_free(file);
     assert_no_leak();
 }
 
@@ -101,7 +125,8 @@ static bool opens(void)
         PC_SCOPE {
             pc_weights_entry entry;
             assert_ok(pc_weights_query(file, i, &entry));
-            assert_not_null_ok(pc_weights_read(file, entry.name, PC_DEVICE_CPU));
+            if (entry.readable)
+                assert_not_null_ok(pc_weights_read(file, entry.name, PC_DEVICE_CPU));
         }
     const bool fine = file != NULL;
     pc_weights_free(file);
@@ -136,6 +161,8 @@ static void damaged_files_are_errors(void **state)
     (void)state;
     damaged("new.pth");
     damaged("old.pth");
+    damaged("old4.pth");
+    damaged("unsigned.pth");
     assert_no_leak();
 }
 
@@ -184,6 +211,16 @@ static void pickles_that_make_no_sense(void **state)
         PICKLE("(.", "makes no sense"),
         PICKLE("a.", "makes no sense"),
         PICKLE("b.", "makes no sense"),
+        PICKLE("\x80\6.", "makes no sense"),
+        PICKLE("\x95\1.", "makes no sense"),
+        PICKLE("\x94.", "makes no sense"),
+        PICKLE("\x93.", "makes no sense"),
+        PICKLE("\x8c\1aK\1\x93.", "makes no sense"),
+        PICKLE("\x8c\2aa", "makes no sense"),
+        PICKLE("\x8d\1\0\0\0\0\0\0\x80"
+               "a.",
+               "makes no sense"),
+        PICKLE("\x8c\2os\x8c\6system\x93.", "os.system"),
         PICKLE("K\1.", "no tensors by name"),
         PICKLE("}.", "no tensors by name"),
         PICKLE("cos\nsystem\n.", "os.system"),
@@ -191,6 +228,10 @@ static void pickles_that_make_no_sense(void **state)
         PICKLE("\x81.", "opcode 0x81"),
         PICKLE("ctorch\nFloatStorage", "makes no sense"),
         PICKLE("}X\1\0\0\0actorch._utils\n_rebuild_tensor_v2\n)Rs.", "does not say what the tensor \"a\" is"),
+        PICKLE("}X\1\0\0\0actorch._utils\n_rebuild_tensor_v3\n((U\7storagectorch."
+               "storage\nUntypedStorage\nU\1kU\3cpuK\0tQK\0))"
+               "\x89}K\1tRs.",
+               "does not say what the tensor \"a\" is"),
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         uint8_t file[256];
@@ -240,9 +281,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_that_runs_out), /* while nothing else is alive */
-        cmocka_unit_test(state_dicts_are_read),       cmocka_unit_test(what_is_no_weights_is_refused),
-        cmocka_unit_test(pickles_that_make_no_sense), cmocka_unit_test(many_storages_of_many_values),
-        cmocka_unit_test(damaged_files_are_errors),
+        cmocka_unit_test(state_dicts_are_read),          cmocka_unit_test(later_dtypes_are_read),
+        cmocka_unit_test(what_is_no_weights_is_refused), cmocka_unit_test(pickles_that_make_no_sense),
+        cmocka_unit_test(many_storages_of_many_values),  cmocka_unit_test(damaged_files_are_errors),
     };
     return cmocka_run_group_tests_name("io.torch_file", tests, make_path, drop_path);
 }
