@@ -150,6 +150,7 @@ static pc_status take_tensor(pc_weights *w, const pc__pickle *p, const pc__pickl
     const pc__pickled *kept = pc__pickle_at(p, call, 0), *offset = pc__pickle_at(p, call, 1),
                       *sizes = pc__pickle_at(p, call, 2), *strides = pc__pickle_at(p, call, 3);
     const bool typed = is_call(p, call, REBUILD_TYPED);
+    const pc__pickled *work = pc__pickle_at(p, call, typed ? 7 : 6);
     char key[32];
     int64_t count;
     bool dense;
@@ -164,6 +165,11 @@ static pc_status take_tensor(pc_weights *w, const pc__pickle *p, const pc__pickl
             return unclear(w, t);
         count /= t->type->bytes;
     }
+    if (work && (work->kind != PC__PICKLED_DICT || work->count))
+        return pc__fail(PC_ERR_UNSUPPORTED,
+                        "%s: the tensor \"%.80s\" is to be negated, or the like, when it is read; in Python "
+                        ".resolve_neg() does that",
+                        w->path, t->name);
     if (!dense && t->count)
         return pc__fail(PC_ERR_UNSUPPORTED,
                         "%s: the tensor \"%.80s\" does not lie in C order; in Python .contiguous() brings it there",

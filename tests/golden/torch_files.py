@@ -48,6 +48,7 @@ torch.save(state(), folder / "protocol4.pth", pickle_protocol=4)
 torch.save(state(), folder / "old4.pth", pickle_protocol=4, _use_new_zipfile_serialization=False)
 late = {name: (torch.arange(6) % 7).reshape(2, 3).to(getattr(torch, name)) for name in ("uint16", "uint32", "uint64", "complex64")}
 torch.save(late | {"last": late["uint32"][1:]}, folder / "unsigned.pth")
+torch.save({"negated": torch._neg_view(numbers((4,), torch.float32))}, folder / "negated.pth")
 torch.save({"turned": numbers((4, 5), torch.float32).t()}, folder / "turned.pth")
 torch.save(torch.nn.Linear(2, 2), folder / "network.pth")
 

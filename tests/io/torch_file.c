@@ -102,6 +102,7 @@ static void what_is_no_weights_is_refused(void **state)
 {
     (void)state;
     assert_fails(pc_weights_open(golden("turned.pth")), PC_ERR_UNSUPPORTED, "does not lie in C order");
+    assert_fails(pc_weights_open(golden("negated.pth")), PC_ERR_UNSUPPORTED, "\"negated\" is to be negated");
     assert_fails(pc_weights_open(golden("network.pth")), PC_ERR_UNSUPPORTED, "torch.nn.modules.linear.Linear");
     assert_fails(pc_weights_open(golden("harm.pth")), PC_ERR_UNSUPPORTED, "posix.system");
     assert_fails(pc_weights_open(golden("packed.pth")), PC_ERR_UNSUPPORTED, "is packed");
