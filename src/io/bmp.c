@@ -83,13 +83,15 @@ static pc_status read_header(bitmap *b)
     const bool core = header == CORE;
     if (!core && (header < INFO || header > 4096))
         return broken(b, "its header has a size that no version has");
-    if (n < FILE_HEADER + (size_t)header || (!core && n < MASKS_END))
+    if (n < FILE_HEADER + (size_t)header)
         return truncated(b);
     const int64_t height = core ? (int64_t)number(b, 20, 2) : (int32_t)number(b, 22, 4);
     const int64_t width = core ? (int64_t)number(b, 18, 2) : (int32_t)number(b, 18, 4);
     b->bits = (int)number(b, core ? 24 : 28, 2);
     b->compression = core ? RGB : (int)number(b, 30, 4);
     b->top_down = height < 0;
+    if (b->compression >= BITFIELDS && n < MASKS_END)
+        return truncated(b);
     if (!is_usual(b))
         return broken(b, "its number of bits or its compression is none of a BMP's");
     if (width < 1 || width > PC__SIDE_MAX || height == 0 || height > PC__SIDE_MAX || height < -PC__SIDE_MAX)
@@ -165,14 +167,14 @@ static pc_status read_runs(bitmap *b)
 
 /* --- rows --- */
 
-/* The bits under the mask, as 0 to 255. */
+/* The bits under the mask, as 0 to 255, rounded down as PIL does it. */
 static uint8_t masked(uint32_t word, uint32_t mask)
 {
     if (!mask)
         return 0;
     const int shift = __builtin_ctz(mask);
     const uint32_t most = mask >> shift;
-    return (uint8_t)(((uint64_t)((word & mask) >> shift) * 255 + most / 2) / most);
+    return (uint8_t)((uint64_t)((word & mask) >> shift) * 255 / most);
 }
 
 static uint8_t index_at(const bitmap *b, const uint8_t *row, int x)

@@ -206,6 +206,41 @@ static void colours_that_are_not_read(void **state)
 }
 #endif
 
+/* A BMP of one row without a palette, `bits` a pixel. */
+static size_t small_bmp(uint8_t *bytes, uint8_t width, uint8_t bits, const void *row, uint8_t n)
+{
+    memset(bytes, 0, 54);
+    memcpy(bytes, "BM", 2);
+    bytes[10] = 54, bytes[14] = 40, bytes[18] = width, bytes[22] = 1, bytes[26] = 1, bytes[28] = bits;
+    memcpy(bytes + 54, row, n);
+    return 54 + n;
+}
+
+static void check_small(const uint8_t *bytes, size_t n, const uint8_t *pixels, int width)
+{
+    pc_image image;
+    assert_ok(pc_image_decode(bytes, n, "small", (pc_image_options){.channels = 3}, &image));
+    assert_int_equal(image.width, width);
+    assert_memory_equal(image.pixels, pixels, (size_t)width * 3);
+    pc_image_free(&image);
+}
+
+/* The smallest that there are have no room for masks; parts of 16 bits are rounded down, as Pillow's are. */
+static void small_bitmaps(void **state)
+{
+    (void)state;
+    uint8_t bytes[64];
+    size_t n = small_bmp(bytes, 1, 24, "\1\2\3\0", 4);
+    check_small(bytes, n, (const uint8_t *)"\3\2\1", 1);
+    const uint16_t words[] = {1 << 10 | 2 << 5 | 3, 30 << 10 | 29 << 5 | 28};
+    n = small_bmp(bytes, 2, 16, words, sizeof words);
+    check_small(
+        bytes, n,
+        (const uint8_t[]){1 * 255 / 31, 2 * 255 / 31, 3 * 255 / 31, 30 * 255 / 31, 29 * 255 / 31, 28 * 255 / 31}, 2);
+    bytes[30] = 3; /* masks that are not there */
+    expect(bytes, n, PC_ERR_FORMAT, "huge is truncated");
+}
+
 /* Headers that ask for gigabytes. */
 static void huge_ones(void **state)
 {
@@ -248,6 +283,7 @@ int main(void)
         cmocka_unit_test(cut_off_anywhere),
         cmocka_unit_test(whole_ones_pass_strict_minds),
         cmocka_unit_test(bent_bytes),
+        cmocka_unit_test(small_bitmaps),
         cmocka_unit_test(huge_ones),
 #if PC_HAVE_TIFF
         cmocka_unit_test(colours_that_are_not_read),
