@@ -24,7 +24,8 @@ typedef struct pc_ema pc_ema;
 
 /* Averages of all parameters that `module` has now, on their device (as an optimiser: made after pc_module_to), in their
  * dtype, and of 16-bit ones in float32. decay in [0, 1). Buffers, such as running statistics, have no average: those of
- * the network go with either. The caller owns it; pc_ema_free leaves the network as it is. */
+ * the network go with either. The caller owns it; pc_ema_free leaves the network as it is. Of a network that was moved since,
+ * updates and swaps are PC_ERR_STATE. */
 PC_API PC_MUST_USE pc_ema *pc_ema_new(pc_module *module, double decay);
 PC_API void pc_ema_free(pc_ema *ema);
 

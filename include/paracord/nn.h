@@ -45,7 +45,8 @@ PC_API void pc_module_set_training(pc_module *module, bool training);
 PC_API bool pc_module_is_training(const pc_module *module);
 
 /* Move all parameters and buffers to a device and dtype; integer buffers keep theirs. A tensor under two names stays one.
- * On failure some may have moved. Optimisers are made after it. */
+ * On failure some may have moved. Optimisers are made after it: a step of one that was made before is PC_ERR_STATE. So is
+ * this of a module that pc_ddp or pc_zero (data_parallel.h) trains. */
 PC_API PC_MUST_USE pc_status pc_module_to(pc_module *module, pc_device device, pc_dtype dtype);
 
 /* Parameters of the module and all below, by PyTorch's names ("0.weight", "linear.bias"), in order of construction. */

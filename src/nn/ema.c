@@ -120,9 +120,22 @@ static pc_status update(const pc_ema *e, int i, pc_tensor *const *share)
     return status;
 }
 
+static pc_status check_place(const pc_ema *e, const char *who)
+{
+    for (int i = 0; i < e->count; i++)
+        if (e->names[i].tensor->moved)
+            return pc__fail(
+                PC_ERR_STATE,
+                "%s: pc_module_to has moved \"%s\" since pc_ema_new, and the averages are of what was there "
+                "before; make them after it",
+                who, e->names[i].name);
+    return PC_OK;
+}
+
 pc_status pc_ema_update(pc_ema *ema)
 {
     PC__NEED(ema);
+    PC__TRY(check_place(ema, "pc_ema_update"));
     if (ema->in)
         return pc__fail(PC_ERR_STATE, "pc_ema_update: the averages are in the network; pc_ema_swap_out first");
     pc_status status = PC_OK;
@@ -141,6 +154,7 @@ pc_status pc_ema_update(pc_ema *ema)
 
 static pc_status check_swap(const pc_ema *e, const char *who, bool in)
 {
+    PC__TRY(check_place(e, who));
     if (pc__graph_here(pc_tensor_device(e->names[0].tensor)))
         return pc__fail(PC_ERR_STATE, "%s: it changes what the host knows, which no recording can hold", who);
     return e->in == in

@@ -47,6 +47,11 @@ static pc_status move_one(moving *m, pc_dtype dtype, pc__named *named, bool grad
     pc_tensor *old = named->object;
     if (pc_device_equal(pc_tensor_device(old), m->device) && old->dtype == dtype)
         return PC_OK;
+    if (old->watch)
+        return pc__fail(PC_ERR_STATE,
+                        "pc_module_to: \"%s\" is trained by ranks together, which go by its memory; move the module in "
+                        "front of pc_ddp or pc_zero, or behind their end",
+                        named->name);
     pc_status status = PC_ERR_MEMORY;
     PC_SCOPE {
         pc_tensor *before = moved_before(m, old), *now = before;
@@ -58,6 +63,7 @@ static pc_status move_one(moving *m, pc_dtype dtype, pc__named *named, bool grad
             status = remember(m, old, now);
         if (status == PC_OK) {
             named->object = pc_tensor_retain(now);
+            old->moved = true; /* for those who hold it and go on with it: optimisers, averages */
             pc_tensor_free(old);
         }
     }

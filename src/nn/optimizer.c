@@ -259,6 +259,7 @@ static int line_up(pc_optimizer *o)
 
 pc_status pc__optimizer_step(pc_optimizer *o, pc_tensor *numbers)
 {
+    PC__TRY(pc__optimizer_in_place(o));
     const int used = line_up(o);
     if (!used)
         return PC_OK;

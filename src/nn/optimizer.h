@@ -47,6 +47,9 @@ pc_status pc__optimizer_make_state(pc_optimizer *o);
 /* PC_OK where the state has contents; else what failed that was to write it, with the parameter and the way out. */
 pc_status pc__optimizer_sound(const pc_optimizer *o);
 
+/* PC_OK where no parameter that waits for a gradient was left behind by its module. */
+pc_status pc__optimizer_in_place(const pc_optimizer *o);
+
 /* *t, [1] where the parameters are, and made of that dtype when it is NULL, has `value` when all that is queued is done. */
 pc_status pc__optimizer_number(const pc_optimizer *o, pc_tensor **t, double value, pc_dtype dtype);
 

@@ -44,6 +44,18 @@ pc_status pc__optimizer_sound(const pc_optimizer *o)
     return PC_OK;
 }
 
+/* One that has a gradient is somebody's still. */
+pc_status pc__optimizer_in_place(const pc_optimizer *o)
+{
+    for (int i = 0; i < o->count; i++)
+        if (o->parameters[i]->moved && pc_requires_grad(o->parameters[i]) && !pc_grad(o->parameters[i]))
+            return pc__fail(PC_ERR_STATE,
+                            "pc_optimizer_step: pc_module_to has moved \"%s\" since the optimiser was made, which "
+                            "trains what was there before; make optimisers after it",
+                            o->names[i].name);
+    return PC_OK;
+}
+
 pc_status pc__optimizer_number(const pc_optimizer *o, pc_tensor **t, double value, pc_dtype dtype)
 {
     if (*t)

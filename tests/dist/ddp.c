@@ -296,6 +296,36 @@ static void recordings_follow_the_switch(void **state)
         ranks_work(n, turned_off, NULL);
 }
 
+/* What ranks train together stays where it is: its memory is in their buckets. */
+static void stays(rank_work *r)
+{
+    for (int stage = 0; stage <= 3; stage += 3) {
+        pc_module *net = pc_linear(8, 40);
+        RANK_OK(pc_module_to(net, r->device, PC_F32));
+        pc_ddp *ddp = stage ? NULL : pc_ddp(net, r->group);
+        pc_zero *zero = stage ? pc_zero(net, r->group, .stage = stage) : NULL;
+        RANK_TRUE(ddp || zero);
+        RANK_OK(pc_module_to(net, r->device, PC_F32));
+        RANK_TRUE(pc_module_to(net, r->device, PC_F64) == PC_ERR_STATE);
+        RANK_TRUE(strstr(pc_error_last()->message, "\"weight\" is trained by ranks together"));
+        pc_error_clear();
+        pc_ddp_free(ddp);
+        if (zero)
+            RANK_OK(pc_zero_gather(zero));
+        pc_zero_free(zero);
+        RANK_OK(pc_module_to(net, r->device, PC_F64));
+        pc_module_free(net);
+    }
+}
+
+static void networks_stay(void **state)
+{
+    (void)state;
+    const int most = ranks_most();
+    for (int n = 1; n <= most && n <= 2; n++)
+        ranks_work(n, stays, NULL);
+}
+
 static void clipped_steps(void **state)
 {
     (void)state;
@@ -310,6 +340,7 @@ int main(void)
         cmocka_unit_test(accumulated_steps),
         cmocka_unit_test(clipped_steps),
         cmocka_unit_test(recordings_follow_the_switch),
+        cmocka_unit_test(networks_stay),
         cmocka_unit_test(zero_stages),
         cmocka_unit_test(computed_again),
         cmocka_unit_test(zero_accumulates),

@@ -1,6 +1,7 @@
 /* Moving averages of weights, and gradients that add up over several backward passes. */
 #include "nn/networks.h"
 
+#include <paracord/amp.h>
 #include <paracord/ema.h>
 #include <paracord/module.h>
 #include <paracord/step.h>
@@ -209,12 +210,47 @@ static void state_is_kept(void **state)
     assert_nothing_left();
 }
 
+/* What trains or averages the tensors that a module had before it moved says so; what is frozen, or used by others that still
+ * have it, does not matter. */
+static void networks_that_move_on(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        job j = begin(1, PC_F32);
+        assert_ok(learn(&j));
+        assert_ok(pc_module_to(j.net, test_device(), PC_F32)); /* nothing to do */
+        assert_ok(learn(&j));
+        assert_ok(pc_module_to(pc_module_child(j.net, 1), test_device(), PC_F64));
+        assert_fails(pc_optimizer_step(j.sgd), PC_ERR_STATE, "pc_module_to has moved \"1.weight\" since");
+        assert_fails(pc_ema_update(j.ema), PC_ERR_STATE, "pc_module_to has moved \"module.1.weight\" since");
+        assert_fails(pc_ema_swap_in(j.ema), PC_ERR_STATE, "pc_module_to has moved");
+        end(&j);
+        pc_module *one = pc_linear(1, 1, .no_bias = true), *other = pc_flatten();
+        pc_tensor *shared = pc_module_parameter(one, "weight");
+        assert_ok(pc_module_add_parameter(other, "weight", shared));
+        pc_optimizer *sgd = pc_sgd(other);
+        pc_scaler *scaler = pc_scaler(test_device());
+        assert_ok(pc_module_to(one, PC_DEVICE_CPU, PC_F64));
+        assert_ok(pc_backward(pc_sum(shared)));
+        assert_ok(pc_optimizer_step(sgd));
+        assert_fails(pc_scaler_step(scaler, sgd), PC_ERR_STATE, "moved \"weight\"");
+        assert_ok(pc_require_grad(shared, false));
+        assert_ok(pc_optimizer_step(sgd));
+        pc_scaler_free(scaler);
+        pc_optimizer_free(sgd);
+        pc_module_free(one);
+        pc_module_free(other);
+    }
+    assert_nothing_left();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(averages_are_pytorchs),  cmocka_unit_test(recorded_updates_are_the_same),
         cmocka_unit_test(gradients_add_up),       cmocka_unit_test(recorded_gradients_add_up),
         cmocka_unit_test(averages_go_in_and_out), cmocka_unit_test(state_is_kept),
+        cmocka_unit_test(networks_that_move_on),
     };
     return cmocka_run_group_tests_name("nn.ema", tests, NULL, NULL);
 }
