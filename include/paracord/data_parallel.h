@@ -141,7 +141,9 @@ PC_API void pc_zero_free(pc_zero *zero);
 PC_API pc_module *pc_zero_part(pc_zero *zero);
 
 /* pc_optimizer_step of this rank's part, by the norm of all parts where that is clipped, of a network that is cut
- * (tensor_parallel.h) by that of the whole one; then all ranks have all weights, in stage 3 when they need them. */
+ * (tensor_parallel.h) by that of the whole one; then all ranks have all weights, in stage 3 when they need them.
+ * PC_ERR_ARGUMENT for an optimiser of another module, such as the network itself; and pc_optimizer_step of the part's is
+ * PC_ERR_STATE. */
 PC_API PC_MUST_USE pc_status pc_zero_step(pc_zero *zero, pc_optimizer *optimizer);
 
 /* Stage 3: from here to pc_zero_release parameters have all of their weights in this rank. All ranks call both, outside of

@@ -233,6 +233,9 @@ static pc_status update(pc_optimizer *o, int n, pc_tensor *numbers)
 pc_status pc_optimizer_step(pc_optimizer *optimizer)
 {
     PC__NEED(optimizer);
+    if (optimizer->is_part)
+        return pc__fail(PC_ERR_STATE, "pc_optimizer_step: the optimiser is for a rank's part of the weights, which the "
+                                      "other ranks would not see change; pc_zero_step does its step");
     return pc__optimizer_step(optimizer, NULL);
 }
 

@@ -174,6 +174,11 @@ pc_status pc_zero_step(pc_zero *zero, pc_optimizer *optimizer)
 {
     PC__NEED(zero);
     PC__NEED(optimizer);
+    if (!pc__zero_has(zero, optimizer))
+        return pc__fail(
+            PC_ERR_ARGUMENT,
+            "pc_zero_step: the optimiser is for other tensors than this rank's part, which has the gradients; "
+            "make it for pc_zero_part(zero)");
     return pc__zero_step(zero, optimizer, NULL);
 }
 

@@ -2,6 +2,7 @@
 #include "parallel/zero.h"
 
 #include "dist/group.h"
+#include "nn/optimizer.h"
 
 #include <paracord/no_grad.h>
 #include <paracord/ops.h>
@@ -26,6 +27,11 @@ int pc__zero_pieces(const pc_zero *zero, const pc__piece **pieces)
 int pc__zero_stage(const pc_zero *zero)
 {
     return zero->stage;
+}
+
+bool pc__zero_has(const pc_zero *zero, const pc_optimizer *optimizer)
+{
+    return optimizer->count == zero->piece_count && optimizer->parameters[0] == zero->pieces[0].weights;
 }
 
 const pc_group *pc__zero_group(const pc_zero *zero)

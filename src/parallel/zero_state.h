@@ -17,6 +17,9 @@ int pc__zero_parameters(const pc_zero *zero);
 pc_tensor *pc__zero_parameter(const pc_zero *zero, int i, const char **name);
 int pc__zero_pieces(const pc_zero *zero, const pc__piece **pieces);
 
+/* The optimiser is made for this rank's part. */
+bool pc__zero_has(const pc_zero *zero, const pc_optimizer *optimizer);
+
 int pc__zero_stage(const pc_zero *zero);
 const pc_group *pc__zero_group(const pc_zero *zero);
 const pc_module *pc__zero_module(const pc_zero *zero);

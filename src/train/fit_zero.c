@@ -10,9 +10,7 @@ static pc_status check(const pc__fit *fit, const char *who, const pc_zero *zero)
     if (pc_group_size(group) > 1 && group != fit->group)
         return pc__fail(PC_ERR_ARGUMENT,
                         "%s: zero is of another group than the one that trains; name its group in .group", who);
-    const pc__piece *pieces;
-    const int count = pc__zero_pieces(zero, &pieces);
-    if (fit->optimizer->count != count || fit->optimizer->parameters[0] != pieces[0].weights)
+    if (!pc__zero_has(zero, fit->optimizer))
         return pc__fail(PC_ERR_ARGUMENT, "%s: with zero the optimiser is made for pc_zero_part(zero)", who);
     return fit->mixed != PC_MIXED_F16
                ? PC_OK

@@ -309,6 +309,15 @@ static void refused(rank_work *r)
     RANK_TRUE(pc_scaler_unscale(scaler, sgd) == PC_ERR_UNSUPPORTED);
     pc_error_clear();
     pc_scaler_free(scaler);
+
+    /* Steps by which ranks would part, or that would train nothing. */
+    RANK_TRUE(pc_optimizer_step(sgd) == PC_ERR_STATE && strstr(pc_error_last()->message, "pc_zero_step does its step"));
+    pc_error_clear();
+    pc_optimizer *whole = pc_sgd(net, .lr = .1);
+    RANK_TRUE(whole && pc_zero_step(zero, whole) == PC_ERR_ARGUMENT);
+    RANK_TRUE(strstr(pc_error_last()->message, "pc_zero_part(zero)"));
+    pc_error_clear();
+    pc_optimizer_free(whole);
     pc_optimizer_free(sgd);
     pc_zero_free(zero);
     pc_module_free(net);
