@@ -119,7 +119,8 @@ typedef struct pc_fit_options {
     pc_schedule schedule;
 } pc_fit_options;
 
-/* Train all parameters that the optimiser was made for. *last (may be NULL) tells of the last finished epoch; its epoch
+/* Train all parameters that the optimiser was made for; PC_ERR_ARGUMENT where none of them is the network's, without forward and
+ * loss of yours. *last (may be NULL) tells of the last finished epoch; its epoch
  * is 0 when there was none. PC_OK too when stopped on request. */
 PC_API PC_MUST_USE pc_status pc_fit(pc_module *net, pc_optimizer *optimizer, pc_loader *train, pc_fit_options options,
                                     pc_epoch_result *last);

@@ -39,6 +39,27 @@ static pc_status check(const pc_fit_options *options)
     return PC_OK;
 }
 
+/* Functions of one's own may bring other networks. */
+static pc_status check_optimizer(const pc__fit *fit, const pc_fit_options *options)
+{
+    const pc_optimizer *o = fit->optimizer;
+    const int count = pc_module_parameter_list(fit->net, NULL, 0);
+    if (options->forward || options->loss || options->zero || !count)
+        return PC_OK;
+    pc_parameter *list = pc__alloc((size_t)count * sizeof *list);
+    if (!list)
+        return PC_ERR_MEMORY;
+    (void)pc_module_parameter_list(fit->net, list, count);
+    bool found = false;
+    for (int i = 0; i < o->count && !found; i++)
+        for (int k = 0; k < count && !found; k++)
+            found = o->parameters[i] == list[k].tensor;
+    pc__free(list);
+    return found ? PC_OK
+                 : pc__fail(PC_ERR_ARGUMENT, "pc_fit: the optimiser has no parameter of the network, and would train "
+                                             "nothing; make it for this one, behind pc_module_to");
+}
+
 /* Label smoothing and mixup, of batches that have one x and one y. */
 static pc_status set_mix(pc__fit *fit, const pc_fit_options *o)
 {
@@ -102,6 +123,7 @@ static pc_status take_best(pc__fit *fit)
 static pc_status run(pc__fit *fit, const pc_fit_options *options)
 {
     PC__TRY(check(options));
+    PC__TRY(check_optimizer(fit, options));
     PC__TRY(pc__fit_share_out(fit, "pc_fit", options->zero));
     PC__TRY(pc__judge_check("pc_fit", &fit->judge));
     PC__TRY(set_watch(&fit->best, fit, options));

@@ -146,6 +146,9 @@ static void evaluate_and_predict_agree(void **state)
                  PC_ERR_ARGUMENT, "mixed precision 7");
     assert_fails(pc_fit(NULL, j.adam, j.train, PC_OPTIONS(pc_fit_options, .epochs = 1), NULL), PC_ERR_ARGUMENT,
                  "pc_fit");
+    assert_ok(pc_module_to(j.net, test_device(), PC_F64));
+    assert_fails(pc_fit(j.net, j.adam, j.train, PC_OPTIONS(pc_fit_options, .epochs = 1), NULL), PC_ERR_ARGUMENT,
+                 "has no parameter of the network");
     finish(&j);
 }
 
