@@ -123,8 +123,9 @@ PC_API PC_MUST_USE pc_status pc_tensor_parallel_join(pc_module *parallel, pc_mod
 
 /* pc_optimizer_set_clip(optimizer, PC_CLIP_NORM, norm) where the norm is that of the whole network's gradients: what is cut
  * counts in every rank, what is not cut once. `module` is what the optimiser was made for, and lives as long. All ranks
- * call it. With pc_zero pc_optimizer_set_clip is enough: pc_zero_step takes the norm of the whole network. Steps of a loss
- * scaler (amp.h) see this rank's gradients alone: train cut networks in bfloat16, not float16. */
+ * call it. With pc_zero pc_optimizer_set_clip is enough: pc_zero_step takes the norm of the whole network; without, a step by the
+ * norm of this rank's part is PC_ERR_STATE. Steps of a loss scaler (amp.h) see this rank's gradients alone, and are
+ * PC_ERR_UNSUPPORTED: train cut networks in bfloat16, not float16. */
 PC_API PC_MUST_USE pc_status pc_tensor_parallel_clip(pc_module *module, pc_optimizer *optimizer, double norm);
 
 PC_END

@@ -14,6 +14,7 @@ typedef struct pc__named {
     void *object;              /* pc_tensor or pc_module */
     bool kept;                 /* of buffers: in the state dict */
     const struct pc__cut *cut; /* of parameters: which part of a whole one it is (parallel/cut.h); NULL: it is whole */
+    bool apart;                /* of parameters: other ranks have other parts of it */
 } pc__named;
 
 typedef struct pc__hook {

@@ -23,6 +23,7 @@ static pc_status take(void *context, const char *name, pc__named *parameter)
     }
     snprintf(o->names[o->count].name, sizeof o->names[o->count].name, "%s", name);
     o->parameters[o->count++] = pc_tensor_retain(parameter->object);
+    o->apart |= parameter->apart;
     return PC_OK;
 }
 
@@ -133,6 +134,11 @@ void pc__optimizer_record(pc_optimizer *o)
 /* The norm of all gradients, in front of the step that takes them times its factor. */
 static pc_status measure_norm(pc_optimizer *o, int used)
 {
+    if (o->apart && !o->whole_norm)
+        return pc__fail(
+            PC_ERR_STATE,
+            "pc_optimizer_step: the network is cut up among ranks, each of which would clip by its own part's "
+            "norm; pc_tensor_parallel_clip in the place of pc_optimizer_set_clip clips by the whole one's");
     if (pc__optimizer_number_lost(o->clip)) {
         pc_tensor_free(o->clip);
         PC_SCOPE {

@@ -19,6 +19,7 @@ struct pc_optimizer {
     double clip_norm;             /* the most; 0: gradients are taken as they are */
     pc_tensor *clip;              /* float32 [2], what pc__gradient_norm leaves; NULL: not yet */
     bool is_part;                 /* of the module's parameters others have other parts */
+    bool apart;                   /* of some of its parameters others have other parts (pc__named) */
     bool hosted;                  /* state lies in pinned host memory (pc__storage_hosted) */
     /* Where others have parts of the gradients: makes of clip, which has this part's norm, what all of them give; NULL: there
      * are no others. */

@@ -102,6 +102,11 @@ static pc_status unscale(pc_scaler *s, pc_optimizer *o)
                         "pc_scaler: the gradients are shared out over the ranks by pc_zero, and this "
                         "rank's alone do not tell whether a step is left out; train in bfloat16, "
                         "which needs no scaler");
+    if (o->apart)
+        return pc__fail(PC_ERR_UNSUPPORTED,
+                        "pc_scaler: the network is cut up among ranks, and this rank's gradients alone "
+                        "do not tell whether a step is left out; train in bfloat16, which needs no "
+                        "scaler");
     PC__TRY(pc__grow((void **)&s->unscaled, &s->unscaled_room, s->unscaled_count, sizeof(pc_optimizer *)));
     for (int i = 0; i < o->count; i++)
         if (pc_grad(o->parameters[i]))

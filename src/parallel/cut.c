@@ -71,8 +71,10 @@ pc_status pc__cut_parameter(pc_module *module, const char *name, pc_tensor *whol
             status = own ? pc__cut_take(cut, own, whole) : pc_error_last()->status;
             if (status == PC_OK)
                 status = pc_module_add_parameter(module, name, own);
-            if (status == PC_OK)
+            if (status == PC_OK) {
                 module->parameters[module->parameter_count - 1].cut = cut;
+                module->parameters[module->parameter_count - 1].apart = ranks > 1;
+            }
         }
     }
     return status;

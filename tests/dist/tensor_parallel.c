@@ -346,6 +346,36 @@ static void refused(rank_work *r)
     }
 }
 
+/* Steps by what one rank alone knows of the gradients: of several ranks none is done, and of one all are. */
+static void own_steps(rank_work *r)
+{
+    twin t;
+    RANK_OK(begin(&t, r->group, r->device));
+    t.optimizer = pc_sgd(t.net, .lr = 0.1);
+    pc_scaler *scaler = pc_scaler(r->device);
+    RANK_TRUE(t.optimizer && scaler);
+    RANK_OK(pc_optimizer_set_clip(t.optimizer, PC_CLIP_VALUE, 0.1));
+    RANK_OK(learn(&t));
+    RANK_OK(pc_optimizer_set_clip(t.optimizer, PC_CLIP_NORM, 0.1));
+    const pc_status clipped = learn(&t);
+    RANK_TRUE(clipped == (r->size > 1 ? PC_ERR_STATE : PC_OK));
+    RANK_TRUE(r->size == 1 || strstr(pc_error_last()->message, "pc_tensor_parallel_clip in the place"));
+    pc_error_clear();
+    RANK_TRUE(pc_scaler_step(scaler, t.optimizer) == (r->size > 1 ? PC_ERR_UNSUPPORTED : PC_OK));
+    pc_error_clear();
+    RANK_OK(pc_tensor_parallel_clip(t.net, t.optimizer, 0.1));
+    RANK_OK(pc_optimizer_set_clip(t.optimizer, PC_CLIP_NORM, 0.2)); /* of the whole, still */
+    RANK_OK(learn(&t));
+    pc_scaler_free(scaler);
+    end(&t);
+}
+
+static void steps_of_one_rank_alone(void **state)
+{
+    (void)state;
+    every_number_of_ranks(own_steps, NULL);
+}
+
 static void passes(void **state)
 {
     (void)state;
@@ -456,9 +486,16 @@ static void errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(passes),        cmocka_unit_test(plain_steps), cmocka_unit_test(recorded_steps),
-        cmocka_unit_test(narrow_steps),  cmocka_unit_test(grids),       cmocka_unit_test(whole_networks),
-        cmocka_unit_test(loss_of_parts), cmocka_unit_test(errors),      cmocka_unit_test(every_allocation_fails_once),
+        cmocka_unit_test(passes),
+        cmocka_unit_test(plain_steps),
+        cmocka_unit_test(recorded_steps),
+        cmocka_unit_test(narrow_steps),
+        cmocka_unit_test(grids),
+        cmocka_unit_test(whole_networks),
+        cmocka_unit_test(loss_of_parts),
+        cmocka_unit_test(errors),
+        cmocka_unit_test(steps_of_one_rank_alone),
+        cmocka_unit_test(every_allocation_fails_once),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
 }
