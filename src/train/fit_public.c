@@ -60,6 +60,22 @@ static pc_status check_optimizer(const pc__fit *fit, const pc_fit_options *optio
                                              "nothing; make it for this one, behind pc_module_to");
 }
 
+/* A label stands for the same in both: a test set that lacks a class would count by other ones. */
+static pc_status check_classes(const pc__fit *fit, const pc_fit_options *options)
+{
+    const int count = pc_loader_class_count(fit->train), tested = fit->test ? pc_loader_class_count(fit->test) : 0;
+    for (int i = 0; !options->loss && count && i < tested; i++) {
+        const char *name = i < count ? pc_loader_class_name(fit->train, i) : NULL,
+                   *other = pc_loader_class_name(fit->test, i);
+        if (!name || strcmp(name, other) != 0)
+            return pc__fail(PC_ERR_ARGUMENT,
+                            "pc_fit: label %d is \"%.60s\" in .test, and %s%.60s%s in what is learnt from; give both "
+                            "loaders the same class_names",
+                            i, other, name ? "\"" : "", name ? name : "no class", name ? "\"" : "");
+    }
+    return PC_OK;
+}
+
 /* Label smoothing and mixup, of batches that have one x and one y. */
 static pc_status set_mix(pc__fit *fit, const pc_fit_options *o)
 {
@@ -124,6 +140,7 @@ static pc_status run(pc__fit *fit, const pc_fit_options *options)
 {
     PC__TRY(check(options));
     PC__TRY(check_optimizer(fit, options));
+    PC__TRY(check_classes(fit, options));
     PC__TRY(pc__fit_share_out(fit, "pc_fit", options->zero));
     PC__TRY(pc__judge_check("pc_fit", &fit->judge));
     PC__TRY(set_watch(&fit->best, fit, options));

@@ -472,6 +472,51 @@ static void the_last_good_checkpoint_stays(void **state)
     end(&bad);
 }
 
+static pc_status one_sample(void *context, int64_t sample, int64_t epoch, void *const *to)
+{
+    (void)epoch;
+    ((float *)to[0])[0] = ((float *)to[0])[1] = (float)sample;
+    *(int64_t *)to[1] = sample % *(const int *)context;
+    return PC_OK;
+}
+
+static pc_loader *with_classes(const char *const *names, int count)
+{
+    static int counts[8];
+    counts[count] = count;
+    pc_samples samples = {.count = 9,
+                          .fields = 2,
+                          .sample = one_sample,
+                          .context = &counts[count],
+                          .field = {{PC_F32, PC_SHAPE(2)}, {PC_I64, PC_SHAPE_SCALAR}},
+                          .class_names = names,
+                          .class_count = count};
+    return pc_loader_from_samples(&samples, .device = test_device());
+}
+
+/* A test set without one of the classes has other labels for the rest. */
+static void labels_mean_the_same(void **state)
+{
+    (void)state;
+    static const char *const three[] = {"bird", "cat", "dog"}, *const four[] = {"bird", "cat", "dog", "eel"};
+    pc_module *net = on_device(pc_linear(2, 3));
+    pc_optimizer *sgd = pc_sgd(net);
+    pc_loader *train = with_classes(three, 3), *less = with_classes(three + 1, 2), *first = with_classes(three, 2),
+              *more = with_classes(four, 4);
+    assert_true(train && less && first && more);
+    assert_fails(pc_fit(net, sgd, train, PC_OPTIONS(pc_fit_options, .test = less), NULL), PC_ERR_ARGUMENT,
+                 "label 0 is \"cat\" in .test, and \"bird\" in what is learnt from");
+    assert_fails(pc_fit(net, sgd, train, PC_OPTIONS(pc_fit_options, .test = more), NULL), PC_ERR_ARGUMENT,
+                 "label 3 is \"eel\" in .test, and no class in what is learnt from");
+    assert_ok(pc_fit(net, sgd, train, PC_OPTIONS(pc_fit_options, .test = first), NULL));
+    pc_loader_free(train);
+    pc_loader_free(less);
+    pc_loader_free(first);
+    pc_loader_free(more);
+    pc_optimizer_free(sgd);
+    pc_module_free(net);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -490,6 +535,7 @@ int main(void)
         cmocka_unit_test(weights_stay_good),
         cmocka_unit_test(it_ends_in_16_bits_too),
         cmocka_unit_test(a_layer_has_its_name),
+        cmocka_unit_test(labels_mean_the_same),
         cmocka_unit_test(the_last_good_checkpoint_stays),
     };
     return cmocka_run_group_tests(tests, make, tidy);
