@@ -10,6 +10,17 @@ pc_device pc__loader_device(const pc_loader *loader)
     return loader->source.device;
 }
 
+int64_t pc__loader_batch(const pc_loader *loader)
+{
+    return loader->source.batch;
+}
+
+bool pc__loader_shuffles(const pc_loader *loader, uint64_t *seed)
+{
+    *seed = loader->source.seed;
+    return loader->source.shuffle;
+}
+
 int64_t pc__loader_given(const pc_loader *loader)
 {
     return pc__source_given(&loader->source);

@@ -18,8 +18,12 @@ int pc__loader_label(const pc_loader *loader, int64_t sample);
 /* Its labels are classes, each with a name: a folder's, which are float32 [n, 1] where there are two. */
 bool pc__loader_names_classes(const pc_loader *loader);
 
-/* Samples of an epoch that are in a batch. */
+/* Samples of an epoch that are in a batch; of a batch that is not the last one. */
 int64_t pc__loader_given(const pc_loader *loader);
+int64_t pc__loader_batch(const pc_loader *loader);
+
+/* The samples of epochs are put in an order, by *seed. */
+bool pc__loader_shuffles(const pc_loader *loader, uint64_t *seed);
 
 /* Whose part of each batch it gives: as pc_loader_share was told. */
 void pc__loader_shared(const pc_loader *loader, int *rank, int *size);

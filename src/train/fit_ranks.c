@@ -35,7 +35,8 @@ pc_status pc__fit_ranks_first(const pc__fit *fit, void *bytes, size_t n)
 /* What must be the same for the ranks to make the same calls. */
 typedef struct job {
     uint64_t data;
-    int64_t samples, batches, tested, epochs, early_stop, epoch, batch, accumulate, stage;
+    uint64_t seed; /* of the samples' order */
+    int64_t shuffles, samples, batches, tested, epochs, early_stop, epoch, batch, accumulate, stage;
 } job;
 
 static pc_status compare(const job *all, int size)
@@ -47,6 +48,13 @@ static pc_status compare(const job *all, int size)
                 "ranks train on other data: rank 0 on %lld samples in %lld batches, rank %d on %lld in %lld%s",
                 (long long)all->samples, (long long)all->batches, r, (long long)all[r].samples,
                 (long long)all[r].batches, all[r].samples == all->samples ? ", or of other names" : "");
+        if (all[r].shuffles != all->shuffles || all[r].seed != all->seed)
+            return pc__fail(
+                PC_ERR_STATE,
+                "ranks go through their samples in other orders, so that some would be learnt from twice and "
+                "some never: rank 0 %s with seed %llu, rank %d %s with %llu; give all loaders the same",
+                all->shuffles ? "shuffled" : "in the order that they have", (unsigned long long)all->seed, r,
+                all[r].shuffles ? "shuffled" : "in the order that they have", (unsigned long long)all[r].seed);
         if (all[r].accumulate != all->accumulate || all[r].stage != all->stage)
             return pc__fail(
                 PC_ERR_STATE,
@@ -68,7 +76,11 @@ static pc_status compare(const job *all, int size)
 
 static pc_status meet(pc__fit *fit)
 {
-    const job mine = {.data = pc_loader_fingerprint(fit->train),
+    uint64_t seed;
+    const bool shuffles = pc__loader_shuffles(fit->train, &seed);
+    const job mine = {.seed = shuffles ? seed : 0,
+                      .shuffles = shuffles,
+                      .data = pc_loader_fingerprint(fit->train),
                       .samples = pc_loader_count(fit->train),
                       .batches = pc_loader_batches(fit->train),
                       .tested = fit->test != NULL,

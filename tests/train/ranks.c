@@ -102,6 +102,8 @@ static void other_data(void **state)
         skip();
     fails_with((job){.kind = TENSORS, .other_batch_in = 2}, 3, PC_ERR_STATE,
                "rank 0 on 25 samples in 5 batches, rank 2 on 25 in 4");
+    fails_with((job){.kind = TENSORS, .other_order_in = 1}, 3, PC_ERR_STATE,
+               "rank 0 shuffled with seed 4, rank 1 shuffled with 5");
 }
 
 static void one_fails(void **state)

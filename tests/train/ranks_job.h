@@ -44,9 +44,10 @@ typedef struct job {
     int bad_sample;            /* it is NaN; 0: none */
     int fails_in, fails_at;    /* a rank, and the sample that its loader cannot make; 0: none */
     int other_batch_in;        /* a rank; 0: none */
-    bool wide;                 /* a network that ZeRO has a part of for every rank */
-    int zero, accumulate;      /* the stage, 0: none; parts of a batch */
-    int other_parts_in;        /* a rank; 0: none */
+    int other_order_in;
+    bool wide;            /* a network that ZeRO has a part of for every rank */
+    int zero, accumulate; /* the stage, 0: none; parts of a batch */
+    int other_parts_in;   /* a rank; 0: none */
     /* what came of it */
     pc_epoch_result want;
     float weights[MOST];
@@ -90,7 +91,8 @@ static inline pc_loader *pictures(pc_device device, bool training)
                      .device = device);
 }
 
-static inline pc_loader *samples(const job *j, pc_device device, bool training, const int *failing, int batch)
+static inline pc_loader *samples(const job *j, pc_device device, bool training, const int *failing, int batch,
+                                 uint64_t seed)
 {
     pc_loader *loader = NULL;
     const int n = training ? COUNT : TESTED;
@@ -101,11 +103,11 @@ static inline pc_loader *samples(const job *j, pc_device device, bool training, 
                              .by_epoch = true,
                              .context = (void *)failing};
     if (j->kind == HOST)
-        return pc_loader_from_samples(&made, .batch = batch, .shuffle = training, .seed = 4, .device = device);
+        return pc_loader_from_samples(&made, .batch = batch, .shuffle = training, .seed = seed, .device = device);
     PC_SCOPE {
         loader = pc_loader_from_tensors(values(n, WIDTH, training ? j->bad_sample : 0),
                                         j->kind == PRICES ? values(n, 1, 0) : labels(n), .batch = batch,
-                                        .shuffle = training, .seed = 4, .device = device);
+                                        .shuffle = training, .seed = seed, .device = device);
     }
     return loader;
 }
@@ -176,9 +178,11 @@ static inline pc_status train(const job *j, pc_group *group, int rank, pc_device
                               pc_epoch_result *last, float *weights, int64_t *n)
 {
     const int failing = j->fails_at && rank == j->fails_in ? j->fails_at : 0, fine = 0;
+    const uint64_t seed = j->other_order_in && rank == j->other_order_in ? 5 : 4;
     const int batch = j->other_batch_in && rank == j->other_batch_in ? BATCH + 1 : j->batch ? j->batch : BATCH;
-    pc_loader *training = j->kind == PICTURES ? pictures(device, true) : samples(j, device, true, &failing, batch);
-    pc_loader *test = j->kind == PICTURES ? pictures(device, false) : samples(j, device, false, &fine, 4);
+    pc_loader *training =
+        j->kind == PICTURES ? pictures(device, true) : samples(j, device, true, &failing, batch, seed);
+    pc_loader *test = j->kind == PICTURES ? pictures(device, false) : samples(j, device, false, &fine, 4, 4);
     pc_module *net = network(j, rank);
     pc_status status = training && test && net ? pc_module_to(net, device, PC_F32) : pc_error_last()->status;
     if (status == PC_OK && j->frozen)

@@ -198,7 +198,7 @@ static pc_status recorded_in(trial *t, pc_group *group, int rank, pc_device devi
     pc_status status = pc_module_to(net, device, PC_F32);
     pc_zero *zero = status == PC_OK && t->zero ? pc_zero(net, group, .stage = t->zero) : NULL;
     pc_optimizer *adam = pc_adam(zero ? pc_zero_part(zero) : net);
-    pc_loader *loader = samples(j, device, true, &fine, COUNT); /* all are whole */
+    pc_loader *loader = samples(j, device, true, &fine, COUNT, 4); /* all are whole */
     pc__fit fit = {.net = net,
                    .optimizer = adam,
                    .train = loader,
@@ -288,7 +288,7 @@ static pc_status misused(pc_group *group, pc_device device, bool whole, bool wit
     pc_zero *zero = status == PC_OK ? pc_zero(net, group) : NULL;
     status = zero ? pc_device_synchronize(device) : pc_error_last()->status;
     pc_optimizer *sgd = status == PC_OK ? pc_sgd(whole ? net : pc_zero_part(zero), .lr = 0.1) : NULL;
-    pc_loader *loader = samples(&j, device, true, &fine, BATCH);
+    pc_loader *loader = samples(&j, device, true, &fine, BATCH, 4);
     status = sgd && loader
                  ? pc_fit(net, sgd, loader, (pc_fit_options){.zero = zero, .group = without_group ? NULL : group}, NULL)
                  : pc_error_last()->status;
