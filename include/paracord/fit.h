@@ -53,7 +53,8 @@ typedef struct pc_fit_options {
     /* A file that is written at the end of every epoch and when the stop callback says so: weights, optimiser state,
      * the thread's generator and the position between two batches. With `resume` training goes on from it when it is
      * there, to the bits of a training that was never stopped. `settings` is text of yours that must be the same then
-     * (PC_ERR_STATE otherwise), below 1024 bytes; NULL for none. */
+     * (PC_ERR_STATE otherwise), below 1024 bytes; NULL for none. The optimiser's kind must be the same, too, and inside an
+     * epoch the size of batches and the number of samples. */
     const char *checkpoint;
     const char *settings;
     bool resume;
@@ -93,7 +94,7 @@ typedef struct pc_fit_options {
      * accuracy where answers are right or wrong, else loss. It must be better by more than least_gain. */
     const char *watch;
     double least_gain;
-    /* Ranks that train together, each a replica of the network with a loader of the same data (group.h); NULL: it is
+    /* Ranks that train together, each a replica of the network with a loader of the same data, in the same order (group.h); NULL: it is
      * alone. All call it with the same options. They begin with rank 0's weights, and each learns from its part of every
      * batch of `train` (pc_loader_share, while it runs), by the mean of all gradients (data_parallel.h): the step is that
      * of one device with the whole batch, up to rounding, at any number of ranks, but for what goes by a rank's part

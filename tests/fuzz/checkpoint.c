@@ -4,6 +4,7 @@
 
 #include "train/checkpoint_form.h"
 
+#include <paracord/samples.h>
 #include <paracord/train.h>
 #include <string.h>
 
@@ -11,8 +12,15 @@ static void load(const char *path)
 {
     pc_module *net = pc_linear(2, 1);
     pc_optimizer *adam = pc_adam(net);
-    pc__fit fit = {.net = net, .optimizer = adam, .epochs = 1};
-    (void)!pc__checkpoint_load(path, &fit, "");
+    pc_loader *loader = NULL;
+    PC_SCOPE {
+        loader =
+            pc_loader_from_tensors(pc_zeros(PC_SHAPE(4, 2), PC_F32, PC_DEVICE_CPU), NULL, .batch = 2, .prefetch = -1);
+    }
+    pc__fit fit = {.net = net, .optimizer = adam, .train = loader, .epochs = 1};
+    if (loader)
+        (void)!pc__checkpoint_load(path, &fit, "");
+    pc_loader_free(loader);
     pc_optimizer_free(adam);
     pc_module_free(net);
     pc_classifier_free(pc_classifier_open(path, "cpu"));

@@ -5,6 +5,7 @@
 #include "nn/optimizer.h"
 #include "train/checkpoint_form.h"
 
+#include <paracord/samples.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/pc-checkpoint-XXXXXX";
@@ -12,12 +13,25 @@ static char path[64];
 
 enum { FRONT = 24 };
 
+/* 9 samples. */
+static pc_loader *loader_of(int batch)
+{
+    pc_loader *loader = NULL;
+    PC_SCOPE {
+        loader = pc_loader_from_tensors(pc_zeros(PC_SHAPE(9, 2), PC_F32, PC_DEVICE_CPU), NULL, .batch = batch,
+                                        .prefetch = -1);
+    }
+    assert_not_null_ok(loader);
+    return loader;
+}
+
 static pc__fit fit_new(void)
 {
     pc_seed(3);
     pc__fit fit = {.net = on_device(pc_sequential(pc_linear(2, 3), pc_linear(3, 1)))};
     fit.optimizer = pc_adam(fit.net);
     assert_not_null_ok(fit.optimizer);
+    fit.train = loader_of(2);
     return fit;
 }
 
@@ -25,6 +39,7 @@ static void fit_free(pc__fit *fit)
 {
     pc_optimizer_free(fit->optimizer);
     pc_module_free(fit->net);
+    pc_loader_free(fit->train);
 }
 
 typedef struct content {
@@ -60,7 +75,7 @@ static void same_state_same_bytes(void **state)
     pc__fit fit = fit_new();
     memset(&fit.last, 0x5a, sizeof fit.last); /* what lies between fields is nobody's business */
     fit.last = (pc_epoch_result){.epoch = 1, .epochs = 4, .loss = 0.5, .has_test = true};
-    fit.at = (pc__standing){.epoch = 1, .batch = 3, .score = {2.5, 3, 4}, .seconds = 1.5};
+    fit.at = (pc__standing){.epoch = 1, .batch = 3, .score = {2.5, 3, 6}, .seconds = 1.5};
     pc_generator_set((pc_generator){77, 12});
     assert_ok(pc__checkpoint_save(path, &fit, "--a 1\n"));
     content first = read_back();
@@ -155,6 +170,45 @@ static void other_networks_are_refused(void **state)
     fit_free(&fit);
 }
 
+/* Of an optimiser of another kind, also where it keeps as much; inside an epoch of other batches, where between epochs these
+ * do not matter. A file that does not say whose state it has is taken. */
+static void other_ways_are_refused(void **state)
+{
+    (void)state;
+    pc__fit fit = fit_new(), other = fit_new();
+    fit.at = (pc__standing){.epoch = 1, .batch = 5, .score = {2.5, 3, 9}, .seconds = 1.5}; /* the last one is short */
+    assert_ok(pc__checkpoint_save(path, &fit, "--a 1\n"));
+    assert_ok(pc__checkpoint_load(path, &other, "--a 1\n"));
+    pc_loader_free(other.train);
+    other.train = loader_of(3);
+    assert_fails(pc__checkpoint_load(path, &other, "--a 1\n"), PC_ERR_STATE, "behind 5 batches and 9 samples");
+    fit.at = (pc__standing){.epoch = 1, .batch = 3, .score = {2.5, 3, 6}, .seconds = 1.5};
+    assert_ok(pc__checkpoint_save(path, &fit, "--a 1\n"));
+    assert_fails(pc__checkpoint_load(path, &other, "--a 1\n"), PC_ERR_STATE, "this run has batches of 3 of 9");
+    fit.at = (pc__standing){.epoch = 2};
+    assert_ok(pc__checkpoint_save(path, &fit, "--a 1\n"));
+    assert_ok(pc__checkpoint_load(path, &other, "--a 1\n"));
+
+    pc_optimizer_free(other.optimizer);
+    other.optimizer = pc_adamw(other.net);
+    assert_fails(pc__checkpoint_load(path, &other, "--a 1\n"), PC_ERR_STATE,
+                 "the optimiser adam, and this run has adamw");
+    content c = read_back();
+    memset(c.bytes + FRONT + strlen("--a 1\n") + 1, 0, sizeof "adam");
+    seal(&c);
+    assert_ok(pc__file_write(path, c.bytes, c.n));
+    assert_ok(pc__checkpoint_load(path, &other, "--a 1\n"));
+    pc__free(c.bytes);
+
+    char longest[1024];
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = 0;
+    assert_ok(pc__checkpoint_save(path, &fit, longest)); /* no room for it */
+    assert_ok(pc__checkpoint_load(path, &other, longest));
+    fit_free(&fit);
+    fit_free(&other);
+}
+
 static int prepare(void **state)
 {
     (void)state;
@@ -175,10 +229,9 @@ static int tidy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_state_same_bytes),
-        cmocka_unit_test(damage_is_found),
-        cmocka_unit_test(impossible_values_are_refused),
-        cmocka_unit_test(other_networks_are_refused),
+        cmocka_unit_test(same_state_same_bytes),         cmocka_unit_test(damage_is_found),
+        cmocka_unit_test(impossible_values_are_refused), cmocka_unit_test(other_networks_are_refused),
+        cmocka_unit_test(other_ways_are_refused),
     };
     return cmocka_run_group_tests_name("train.checkpoint", tests, prepare, tidy);
 }
