@@ -96,7 +96,7 @@ typedef enum pc_csv_missing {
 typedef struct pc_csv_options {
     int reserved_;
     /* Columns: names of the first line or numbers from 1, "age, rooms, 7-9". x NULL: all that are not in y; y NULL: none.
-     * A name counts before a number. */
+     * A name counts before a number; of one that two columns have, the number is to be said (PC_ERR_ARGUMENT). */
     const char *x, *y;
     /* y is one column that names classes: labels, int64 [n], by sorted name (whole numbers by their size), or by
      * class_names where these are given: other names are PC_ERR_NOT_FOUND then. */

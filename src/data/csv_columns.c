@@ -56,9 +56,10 @@ static pc_status add(int **list, int *count, int *room, int column)
     return PC_OK;
 }
 
-static int named(const pc__csv_columns *c, const char *name)
+/* The first column of that name from `from` on; -1: none. */
+static int named(const pc__csv_columns *c, const char *name, int from)
 {
-    for (int i = 0; c->names && i < c->all; i++)
+    for (int i = from; c->names && i < c->all; i++)
         if (strcmp(c->names[i], name) == 0)
             return i;
     return -1;
@@ -80,7 +81,11 @@ static bool numbers_of(const char *text, int all, int *first, int *last)
 static pc_status add_meant(const pc__csv *csv, const pc__csv_columns *c, const char *word, int **list, int *count,
                            int *room)
 {
-    int first = named(c, word), last = first;
+    int first = named(c, word, 0), last = first;
+    const int other = first >= 0 ? named(c, word, first + 1) : -1;
+    if (other >= 0)
+        return pc__fail(PC_ERR_ARGUMENT, "%s: the columns %d and %d are both called \"%.60s\"; choose by number",
+                        csv->path, first + 1, other + 1, word);
     if (first >= 0)
         return add(list, count, room, first);
     if (!numbers_of(word, c->all, &first, &last))

@@ -4,6 +4,7 @@
 #include "io/file.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <strings.h>
 
 void pc__csv_table_free(pc__csv_table *t)
@@ -81,6 +82,8 @@ static pc_status take_number(const pc__csv *csv, const pc__csv_table *t, const p
     }
     if (!pc__csv_number(field->text, &number))
         return fail_at(csv, t, column, "\" is no finite number");
+    if (!isfinite((float)number))
+        return fail_at(csv, t, column, "\" is beyond float32, whose greatest number is 3.4e38");
     *to = (float)number;
     return PC_OK;
 }

@@ -177,6 +177,9 @@ static void what_is_no_table_is_refused(void **state)
         {"a,b\ninf,2\n", PC_ERR_FORMAT, "no finite number"},
         {"a,b\n\"1\n1\",2\n", PC_ERR_FORMAT, ".csv:2: column \"a\""},
         {"b\n1\n", PC_ERR_NOT_FOUND, "no columns beside"},
+        {"a,b\n1,2\n-3.5e38,2\n", PC_ERR_FORMAT, ".csv:3: column \"a\": \"-3.5e38\" is beyond float32"},
+        {"a,b\n1,1e39\n", PC_ERR_FORMAT, "\"1e39\" is beyond float32"},
+        {"a,b,c, b \n1,2,3,4\n", PC_ERR_ARGUMENT, "the columns 2 and 4 are both called \"b\"; choose by number"},
     };
     PC_SCOPE {
         for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -188,6 +191,12 @@ static void what_is_no_table_is_refused(void **state)
         assert_fails(READ(.y = "b"), PC_ERR_FORMAT, ".csv:2: a zero byte");
         put(houses);
         assert_fails(READ(.y = "3-9"), PC_ERR_NOT_FOUND, "it has 3");
+        put("a,b,b\n1,2,3.4028235e38\n");
+        assert_ok(READ(.y = "3"));
+        assert_values(y, 1, 1, (const float[]){3.4028235e38f});
+        assert_ok(READ(.y = "a"));
+        assert_values(x, 1, 2, (const float[]){2, 3.4028235e38f});
+        put(houses);
         assert_fails(READ(.y = ","), PC_ERR_NOT_FOUND, "no column \"\"");
         assert_fails(READ(.separator = '"'), PC_ERR_ARGUMENT, "separated by");
         assert_fails(READ(.missing = (pc_csv_missing)9), PC_ERR_ARGUMENT, "9 is no way");
