@@ -18,7 +18,8 @@ static const turn_of turns[] = {PC__EACH_LEVEL(NAMED)};
 
 enum { UNTOUCHED = 0xa5 };
 
-/* `from` and `to` have no byte more than the matrix; gaps between rows of `to` stay as they are. */
+/* `from` and `to` have no byte more than the matrix; gaps between rows of `to` stay as they are. A gap of -columns repeats
+ * one row. */
 static void check(turn_fn turn, int64_t rows, int64_t columns, int64_t gap_from, int64_t gap_to, int64_t bytes)
 {
     const int64_t from_row = columns * bytes + gap_from * bytes, to_row = rows * bytes + gap_to * bytes;
@@ -48,9 +49,10 @@ static void all_sizes(void **state)
     for (int l = 0; l < PC__COUNT(turns); l++)
         for (int i = 0; level_runs(turns[l].level) && i < PC__COUNT(sizes) * PC__COUNT(sizes); i++)
             for (int64_t bytes = 1; bytes <= 8; bytes *= 2)
-                for (int gaps = 0; gaps < 4; gaps++)
-                    check(turns[l].turn, sizes[i / PC__COUNT(sizes)], sizes[i % PC__COUNT(sizes)], gaps % 2,
-                          gaps / 2 * 3, bytes);
+                for (int gaps = 0; gaps < 6; gaps++) {
+                    const int64_t rows = sizes[i / PC__COUNT(sizes)], columns = sizes[i % PC__COUNT(sizes)];
+                    check(turns[l].turn, rows, columns, gaps < 4 ? gaps % 2 : -columns, gaps / 2 % 2 * 3, bytes);
+                }
 }
 
 int main(void)

@@ -5,7 +5,8 @@
  * and so compete for the same few places of a cache. The last blocks
  * lie over their neighbours where sizes are no multiples. Two to four rows or columns side by side are a loop whose steps
  * the compiler knows, and makes vectors of. Otherwise fewer than a block has are a part of it: columns beyond theirs are read and
- * dropped, and what is written beyond rows side by side is overwritten by the next. */
+ * dropped, where that many rows come behind (so not where one row is repeated), and what is written beyond rows side by side is
+ * overwritten by the next. */
 #include "cpu/level/turn.h"
 
 #include "base/base.h"
@@ -95,7 +96,7 @@
         if (PC__MIN(outer, inner) < N_##bytes) {                                                                       \
             int64_t done = 0;                                                                                          \
             if (columns > 1 && columns < N_##bytes)                                                                    \
-                for (; done + 2 * N_##bytes <= rows; done += N_##bytes)                                                \
+                for (; from_row > 0 && done + 2 * N_##bytes <= rows; done += N_##bytes)                                \
                     some_##bytes(to + done * (bytes), to_row, from + done * from_row, from_row, N_##bytes, columns);   \
             else if (rows > 1 && to_row == rows * (bytes))                                                             \
                 for (; done + 2 * N_##bytes <= columns; done += N_##bytes)                                             \
