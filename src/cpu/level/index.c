@@ -2,7 +2,7 @@
 #include "cpu/level/halves.h"
 #include "cpu/level/places.h"
 
-enum { TOGETHER = 256, PIECE = 1 << 16 /* bytes, of rows that a thread claims */ };
+enum { TOGETHER = 256, PIECE = 1 << 16 /* bytes, of rows and their numbers, that a thread claims */ };
 
 /* --- picking --- */
 
@@ -14,12 +14,49 @@ typedef struct picking {
     size_t row;                      /* bytes */
 } picking;
 
+/* `n` rows of one of outer, where `row` is known when this is compiled, or p->row. */
+static inline __attribute__((always_inline)) void pick_rows(const picking *p, int64_t outer, int64_t first, int64_t n,
+                                                            const size_t row)
+{
+    const char *from = p->from + (size_t)(outer * p->n) * row;
+    const int64_t *index = p->index + first;
+    char *to = p->to + (size_t)(outer * p->count + first) * row;
+    for (int64_t i = 0; i < n; i++)
+        memcpy(to + (size_t)i * row, from + (size_t)index[i] * row, row);
+}
+
+static void pick(const picking *p, int64_t outer, int64_t first, int64_t n)
+{
+    switch (p->row) {
+    case 1:
+        pick_rows(p, outer, first, n, 1);
+        break;
+    case 2:
+        pick_rows(p, outer, first, n, 2);
+        break;
+    case 4:
+        pick_rows(p, outer, first, n, 4);
+        break;
+    case 8:
+        pick_rows(p, outer, first, n, 8);
+        break;
+    case 16:
+        pick_rows(p, outer, first, n, 16);
+        break;
+    default:
+        pick_rows(p, outer, first, n, p->row);
+    }
+}
+
 static void pick_piece(void *context, int64_t piece)
 {
     const picking *p = context;
-    for (int64_t r = piece * p->together; r < PC__MIN((piece + 1) * p->together, p->all); r++)
-        memcpy(p->to + (size_t)r * p->row, p->from + (size_t)(r / p->count * p->n + p->index[r % p->count]) * p->row,
-               p->row);
+    const int64_t end = PC__MIN((piece + 1) * p->together, p->all);
+    for (int64_t r = piece * p->together, n; r < end; r += n) {
+        const int64_t outer = r / p->count, first = r - outer * p->count;
+        n = PC__MIN(p->count - first, end - r);
+        pick(p, outer, first, n);
+    }
 }
 
 PC__KERNEL(index_select)
@@ -38,7 +75,7 @@ PC__KERNEL(index_select)
                  .count = call->in[1]->shape[0],
                  .row = row};
     p.all = pc__outer_of(t, a->dim) * p.count;
-    p.together = PC__MAX(PIECE / (int64_t)row, 1);
+    p.together = PC__MAX(PIECE / (int64_t)(row + sizeof *p.index), 1);
     pc__parallel(pc__threads(p.all * (int64_t)(4 * row + 16)), (p.all + p.together - 1) / p.together, pick_piece, &p);
     return PC_OK;
 }
