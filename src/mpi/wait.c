@@ -86,7 +86,7 @@ pc_status pc__mpi_wait(const pc__mpi_call *c, int started, MPI_Request *request,
     const double start = now();
     double next_look = LOOK;
     bool polls = true;
-    for (int turn = 0; !done; turn++) {
+    for (int turn = 0; !done; turn += polls) {
         const int result = MPI_Test(request, &done, &state);
         if (result != MPI_SUCCESS)
             return give_up(c, pc__mpi_check(result, c->call->op->name));
