@@ -18,6 +18,11 @@ pc_status pc__gpt_path(const pc__gpt_training *t, const char *name, char path[PA
                : pc__fail(PC_ERR_FILE, "%.64s...: the name is too long", t->o.out);
 }
 
+static bool is_precision(const char *name)
+{
+    return !name || strcmp(name, "float32") == 0 || strcmp(name, "bf16") == 0;
+}
+
 static pc_status check(const pc_gpt_train_options *o)
 {
     const bool fine = o->steps >= 0 && o->batch >= -1 && o->test_every >= 0 && o->test_batches >= 0 && o->lr >= 0 &&
@@ -41,10 +46,10 @@ static pc_status check(const pc_gpt_train_options *o)
     if (o->offload && !o->zero)
         return pc__fail(PC_ERR_ARGUMENT, "pc_gpt_train: offload moves what ZeRO's stages share out to host memory, and "
                                          "zero is 0; take zero 1, 2 or 3, or leave offload out");
-    if (o->precision && strcmp(o->precision, "float32") != 0 && strcmp(o->precision, "bf16") != 0)
+    if (!is_precision(o->precision))
         return pc__fail(PC_ERR_ARGUMENT, "pc_gpt_train: the precision \"%.20s\" is neither float32 nor bf16",
                         o->precision);
-    if (o->reduce && strcmp(o->reduce, "float32") != 0 && strcmp(o->reduce, "bf16") != 0)
+    if (!is_precision(o->reduce))
         return pc__fail(PC_ERR_ARGUMENT,
                         "pc_gpt_train: gradients travel between ranks in float32 or bf16, not in \"%.20s\" (reduce)",
                         o->reduce);

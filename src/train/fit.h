@@ -66,10 +66,10 @@ typedef struct pc__fit {
     /* Called after every batch and at the end of every epoch (result not NULL), before the callbacks. */
     pc_status (*passed)(void *context, struct pc__fit *fit, const pc_epoch_result *result);
     void *context;
-    pc_group *group; /* of ranks that train together (fit_ranks.c); NULL: it is alone */
-    pc_dtype reduce_dtype;
-    bool agreed;    /* the error that it ended with is that of all ranks */
-    int accumulate; /* a batch is learnt from in so many parts, as far as it has as many samples; 0: 1 */
+    pc_group *group;       /* of ranks that train together (fit_ranks.c); NULL: it is alone */
+    pc_dtype reduce_dtype; /* of gradients between them (pc_ddp_options) */
+    bool agreed;           /* the error that it ended with is that of all ranks */
+    int accumulate;        /* a batch is learnt from in so many parts, as far as it has as many samples; 0: 1 */
     pc_zero *
         zero; /* parameters are shared out, and the optimiser is of this rank's part (fit_zero.c); NULL: they are not */
     pc_tensor **parameters; /* of zero: all of its network's, from pc__alloc; freed by the owner of `fit` */
