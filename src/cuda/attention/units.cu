@@ -1,14 +1,20 @@
-/* units.cu: attention of 16-bit numbers by matrix units, with float32 sums. A block has 64 queries, or
- * 128 where they are many, so that what is read of a key serves two products, and goes over the keys 64 at a time, the next
- * ones and their values on the way meanwhile. Scores are in units of log 2. */
+/* units.cu: attention of numbers of 16 bits and of float32 by matrix units, with float32 sums. A block has 64 queries, or
+ * 128 where they are many, so that what is read of a key serves two products, and goes over the keys 64 or 32 at a time, the next
+ * ones and their values on the way meanwhile. Scores of 16-bit numbers are in units
+ * of log 2; those of float32 are not, for the difference of two large ones would have the error of that product. */
 #include "cuda/attention/units.cuh"
 
 namespace
 {
 
-constexpr int KEYS = 64;
+/* Keys that are gone over at a time: what lies in shared memory is at most 99 KB, all that some devices have. */
+template <class T, int D, int M> constexpr int AT_ONCE = sizeof(T) > 2 && D *M > 64 ? 32 : 64;
 
 #if TENSOR_UNITS
+
+/* What a score is multiplied by, and then what its difference from the largest one is, for exp2f. */
+template <class T> constexpr float UNIT = sizeof(T) > 2 ? 1 : LOG2_E;
+template <class T> constexpr float IN_UNIT = LOG2_E / UNIT<T>;
 
 /* Over the four lanes that have a row together. */
 template <class F> __device__ inline float across(float x, F &&f)
@@ -23,14 +29,14 @@ struct running {
 };
 
 /* Products with keys from `key` on become weights; `shrink` is what sums so far shrink by. */
-template <bool PLAIN>
+template <class T, bool PLAIN, int KEYS>
 __device__ inline void weigh(const scoring<float> &score, int query, int key, float (&scores)[KEYS / EIGHT][4],
                              running &r, float (&shrink)[2])
 {
     const pc__cuda_attention &a = score.a;
     const int lane = threadIdx.x % 32, row = query + lane / 4, column = key + lane % 4 * 2;
     const bool all = PLAIN && key + KEYS <= a.s && query + 16 <= a.l && (!a.causal || key + KEYS <= query + 1);
-    const float scale = score.scale * LOG2_E;
+    const float scale = score.scale * UNIT<T>;
     float largest[2] = {r.most[0], r.most[1]}, sum[2] = {}, subtract[2];
     if (all) {
 #pragma unroll
@@ -48,7 +54,7 @@ __device__ inline void weigh(const scoring<float> &score, int query, int key, fl
                 if (PLAIN)
                     x = score.is_seen(at, of) ? x * scale : -INFINITY;
                 else
-                    x = score.of(x, at, of) * LOG2_E;
+                    x = score.of(x, at, of) * UNIT<T>;
             }
     }
 #pragma unroll
@@ -60,7 +66,7 @@ __device__ inline void weigh(const scoring<float> &score, int query, int key, fl
     for (int k = 0; k < 2; k++) {
         largest[k] = across(largest[k], [](float x, float y) { return x > y ? x : y; });
         subtract[k] = largest[k] == -INFINITY ? 0 : largest[k];
-        shrink[k] = exp2f(r.most[k] - subtract[k]);
+        shrink[k] = exp2f((r.most[k] - subtract[k]) * IN_UNIT<T>);
         r.most[k] = largest[k];
     }
 #pragma unroll
@@ -68,7 +74,7 @@ __device__ inline void weigh(const scoring<float> &score, int query, int key, fl
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             float &x = scores[n][i];
-            x = exp2f(x - subtract[i / 2]);
+            x = exp2f((x - subtract[i / 2]) * IN_UNIT<T>);
             sum[i / 2] += x;
             if (!PLAIN && a.p > 0)
                 x *= score.factor(row + i / 2 * EIGHT, column + n * EIGHT + i % 2);
@@ -90,7 +96,7 @@ __device__ inline void finish(const pc__cuda_attention &a, int64_t batch, int qu
         by[k] = r.total[k] == 0 ? 0 : 1 / r.total[k];
         if (a.norms && lane % 4 == 0 && row < a.l)
             static_cast<float *>(a.norms)[batch * a.l + row] =
-                r.total[k] == 0 ? INFINITY : r.most[k] / LOG2_E + logf(r.total[k]);
+                r.total[k] == 0 ? INFINITY : r.most[k] / UNIT<T> + logf(r.total[k]);
     }
     put_rows<D, T>(a, a.y, batch, a.l, a.ev, query, sums, by);
 }
@@ -102,9 +108,10 @@ __global__ void __launch_bounds__(THREADS)
     forward_kernel(const __grid_constant__ pc__cuda_attention a, bool whole_q, bool whole_k, bool whole_v)
 {
 #if TENSOR_UNITS
+    constexpr int KEYS = AT_ONCE<T, D, M>;
     extern __shared__ __align__(128) char shared[];
     T *theirs = reinterpret_cast<T *>(shared),
-      *mine = theirs + 4 * KEYS * PITCH<D>; /* keys, values, and the next ones */
+      *mine = theirs + 4 * KEYS * PITCH<T, D>; /* keys, values, and the next ones */
     const int blocks = (a.l + M * ROWS - 1) / (M * ROWS), own = threadIdx.x / 32 * 16 * M;
     const int64_t batch = blockIdx.x / blocks;
     const int first =
@@ -121,24 +128,26 @@ __global__ void __launch_bounds__(THREADS)
         r[m] = {{-INFINITY, -INFINITY}, {0, 0}};
     send_rows<D, M * ROWS>(mine, q, first);
     send_rows<D, KEYS>(theirs, k, 0);
-    send_rows<D, KEYS>(theirs + KEYS * PITCH<D>, v, 0);
+    send_rows<D, KEYS>(theirs + KEYS * PITCH<T, D>, v, 0);
     sent();
 #pragma unroll 1
     for (int key = 0; key < end; key += KEYS) {
-        const T *keys = theirs + key / KEYS % 2 * 2 * KEYS * PITCH<D>, *values = keys + KEYS * PITCH<D>;
-        T *next = theirs + (key / KEYS + 1) % 2 * 2 * KEYS * PITCH<D>;
+        const T *keys = theirs + key / KEYS % 2 * 2 * KEYS * PITCH<T, D>, *values = keys + KEYS * PITCH<T, D>;
+        T *next = theirs + (key / KEYS + 1) % 2 * 2 * KEYS * PITCH<T, D>;
         float scores[M][KEYS / EIGHT][4], shrink[M][2];
         wait_sent<0>();
         __syncthreads();
         if (key + KEYS < end) {
             send_rows<D, KEYS>(next, k, key + KEYS);
-            send_rows<D, KEYS>(next + KEYS * PITCH<D>, v, key + KEYS);
+            send_rows<D, KEYS>(next + KEYS * PITCH<T, D>, v, key + KEYS);
         }
         sent();
-        multiply_rows<D, KEYS>(mine + own * PITCH<D>, keys, scores);
+        if (first + own >= a.l)
+            continue; /* a warp without queries: it sends and waits with the others */
+        multiply_rows<D, KEYS>(mine + own * PITCH<T, D>, keys, scores);
 #pragma unroll
         for (int m = 0; m < M; m++) {
-            weigh<PLAIN>(score, first + own + m * 16, key, scores[m], r[m], shrink[m]);
+            weigh<T, PLAIN, KEYS>(score, first + own + m * 16, key, scores[m], r[m], shrink[m]);
 #pragma unroll
             for (int n = 0; n < D / EIGHT; n++)
 #pragma unroll
@@ -156,7 +165,7 @@ __global__ void __launch_bounds__(THREADS)
 
 template <class T, int D, int M, bool PLAIN> void start(const pc__cuda_attention *a)
 {
-    constexpr size_t shared = (4 * KEYS + M * ROWS) * PITCH<D> * sizeof(T);
+    constexpr size_t shared = (4 * AT_ONCE<T, D, M> + M * ROWS) * PITCH<T, D> * sizeof(T);
     const unsigned blocks = static_cast<unsigned>(a->batches * ((a->l + M * ROWS - 1) / (M * ROWS)));
     if (shared > 40 << 10)
         (void)cudaFuncSetAttribute(forward_kernel<T, D, M, PLAIN>, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -187,11 +196,13 @@ template <class T> void forward(const pc__cuda_attention *a)
 
 bool pc__cuda_attention_has_units(const pc__cuda_attention *a)
 {
-    return (a->dtype == PC__CUDA_F16 || a->dtype == PC__CUDA_BF16) && a->e <= 128 && a->ev <= 128 &&
-           pc__cuda_code_version() >= 80;
+    return a->dtype != PC__CUDA_F64 && a->e <= 128 && a->ev <= 128 && pc__cuda_code_version() >= 80;
 }
 
 void pc__cuda_attention_units(const pc__cuda_attention *a)
 {
-    a->dtype == PC__CUDA_F16 ? forward<pc::f16>(a) : forward<pc::bf16>(a);
+    if (a->dtype == PC__CUDA_F32)
+        forward<float>(a);
+    else
+        a->dtype == PC__CUDA_F16 ? forward<pc::f16>(a) : forward<pc::bf16>(a);
 }

@@ -1,26 +1,31 @@
-/* units.cuh: tiles of 16-bit numbers for matrix units. Four warps have 16 rows of a tile each; what they go over lies in
- * shared memory, rows of D numbers and 16 bytes between them, so that the eight rows of a square are in different banks. */
+/* units.cuh: tiles of numbers for matrix units, of 16 bits here and of float32 in units_floats.cuh. Four warps have 16 rows of a tile each;
+ * what they go over lies in shared memory, rows of D numbers and 16 bytes between them, so that the eight rows of a square are in
+ * different banks. */
 #ifndef PC__CUDA_ATTENTION_UNITS_CUH
 #define PC__CUDA_ATTENTION_UNITS_CUH
 
 #include "cuda/attention/score.cuh"
+#include "cuda/attention/units_floats.cuh"
 #include "cuda/shared/dependent_launch.cuh"
 #include "cuda/shared/mma.cuh"
 
 namespace
 {
 
-constexpr int WARPS = 4, THREADS = WARPS * 32, ROWS = WARPS * 16, EIGHT = 8; /* ROWS: of a tile */
+constexpr int WARPS = 4, THREADS = WARPS * 32, ROWS = WARPS * 16; /* ROWS: of a tile */
 constexpr float LOG2_E = 1.4426950408889634f;
 
-template <int D> constexpr int PITCH = D + EIGHT;
+/* Numbers in 16 bytes, and from row to row. */
+template <class T> constexpr int PACK = 16 / sizeof(T);
+template <class T, int D> constexpr int PITCH = D + PACK<T>;
 
 /* Whether 16 bytes of a row can be read at once, from its first column on. */
 inline bool lies_on_16_bytes(const pc__cuda_attention *a, const pc__cuda_matrices *m, int size)
 {
-    bool whole = size % EIGHT == 0 && m->column == 1 && m->row % EIGHT == 0;
+    const int pack = a->dtype == PC__CUDA_F32 ? PACK<float> : PACK<pc::f16>;
+    bool whole = size % pack == 0 && m->column == 1 && m->row % pack == 0;
     for (int d = 0; d < a->dims; d++)
-        whole &= m->batch[d] % EIGHT == 0;
+        whole &= m->batch[d] % pack == 0;
     return whole && reinterpret_cast<uintptr_t>(m->data) % 16 == 0;
 }
 
@@ -55,21 +60,21 @@ __device__ inline lines<T> lines_of(const pc__cuda_attention &a, const pc__cuda_
 /* to[N][PITCH] = rows from `first` on, zeros beyond them and behind their ends; it arrives as cp.async does. */
 template <int D, int N, class T> __device__ inline void send_rows(T *to, const lines<T> &of, int first)
 {
-    constexpr int PACKS = D / EIGHT, STEP = THREADS / PACKS;
-    const int e = threadIdx.x % PACKS * EIGHT, begin = threadIdx.x / PACKS;
-    T *place = to + begin * PITCH<D> + e;
+    constexpr int PACKS = D / PACK<T>, STEP = THREADS / PACKS;
+    const int e = threadIdx.x % PACKS * PACK<T>, begin = threadIdx.x / PACKS;
+    T *place = to + begin * PITCH<T, D> + e;
     if (of.whole) {
         const T *from = of.at + (first + begin) * of.row + e;
         const int left = e < of.size ? of.count - first - begin : 0;
 #pragma unroll
         for (int k = 0; k < N / STEP; k++, from += STEP * of.row)
-            send_past(place + k * STEP * PITCH<D>, k * STEP < left ? from : of.at, k * STEP < left);
+            send_past(place + k * STEP * PITCH<T, D>, k * STEP < left ? from : of.at, k * STEP < left);
         return;
     }
 #pragma unroll 1
-    for (int i = first + begin; i < first + N; i += STEP, place += STEP * PITCH<D>)
+    for (int i = first + begin; i < first + N; i += STEP, place += STEP * PITCH<T, D>)
 #pragma unroll 1
-        for (int k = 0; k < EIGHT; k++)
+        for (int k = 0; k < PACK<T>; k++)
             place[k] = i < of.count && e + k < of.size ? of.at[i * of.row + (e + k) * of.column] : T(0.0f);
 }
 
@@ -78,18 +83,18 @@ template <int D, int N, class T> __device__ inline void send_rows(T *to, const l
 template <int D, class T> __device__ inline const T *left_of(const T *rows)
 {
     const int lane = threadIdx.x % 32;
-    return rows + lane % 16 * PITCH<D> + lane / 16 * EIGHT;
+    return rows + lane % 16 * PITCH<T, D> + lane / 16 * EIGHT;
 }
 
 template <int D, class T> __device__ inline const T *right_of(const T *rows)
 {
     const int lane = threadIdx.x % 32;
-    return rows + (lane / 16 * EIGHT + lane % EIGHT) * PITCH<D> + lane / EIGHT % 2 * EIGHT;
+    return rows + (lane / 16 * EIGHT + lane % EIGHT) * PITCH<T, D> + lane / EIGHT % 2 * EIGHT;
 }
 
-/* sums[16 M][N] = the warp's rows of `mine`, 16 M of them, times rows of `theirs`, N of them. */
+/* 16-bit numbers: sums[16 M][N] = the warp's rows of `mine`, 16 M of them, times rows of `theirs`, N of them. */
 template <int D, int N, int M, class T>
-__device__ inline void multiply_rows(const T *mine, const T *theirs, float (&sums)[M][N / EIGHT][4])
+__device__ inline void multiply_halves(const T *mine, const T *theirs, float (&sums)[M][N / EIGHT][4])
 {
 #pragma unroll
     for (int m = 0; m < M; m++)
@@ -103,11 +108,11 @@ __device__ inline void multiply_rows(const T *mine, const T *theirs, float (&sum
         unsigned left[M][4];
 #pragma unroll
         for (int m = 0; m < M; m++)
-            take_squares<false>(left[m], left_of<D>(mine + m * 16 * PITCH<D>) + e);
+            take_squares<false>(left[m], left_of<D>(mine + m * 16 * PITCH<T, D>) + e);
 #pragma unroll
         for (int n = 0; n < N / 16; n++) {
             unsigned right[4];
-            take_squares<false>(right, right_of<D>(theirs + n * 16 * PITCH<D>) + e);
+            take_squares<false>(right, right_of<D>(theirs + n * 16 * PITCH<T, D>) + e);
             const unsigned first[2] = {right[0], right[1]}, second[2] = {right[2], right[3]};
 #pragma unroll
             for (int m = 0; m < M; m++) {
@@ -123,10 +128,10 @@ template <class T> __device__ inline unsigned pair(float x, float y)
     return static_cast<unsigned>(T(x).bits) | static_cast<unsigned>(T(y).bits) << 16;
 }
 
-/* sums[16 M][D] += weights[16 M][N], rounded, times rows of `theirs`, N of them. */
+/* 16-bit numbers: sums[16 M][D] += weights[16 M][N], rounded, times rows of `theirs`, N of them. */
 template <int D, int N, int M, class T>
-__device__ inline void add_rows(const float (&weights)[M][N / EIGHT][4], const T *theirs,
-                                float (&sums)[M][D / EIGHT][4])
+__device__ inline void add_halves(const float (&weights)[M][N / EIGHT][4], const T *theirs,
+                                  float (&sums)[M][D / EIGHT][4])
 {
 #pragma unroll
     for (int k = 0; k < N / 16; k++) {
@@ -141,7 +146,7 @@ __device__ inline void add_rows(const float (&weights)[M][N / EIGHT][4], const T
 #pragma unroll
         for (int e = 0; e < D / 16; e++) {
             unsigned right[4];
-            take_squares<true>(right, left_of<D>(theirs + k * 16 * PITCH<D>) + e * 16);
+            take_squares<true>(right, left_of<D>(theirs + k * 16 * PITCH<T, D>) + e * 16);
             const unsigned first[2] = {right[0], right[1]}, second[2] = {right[2], right[3]};
 #pragma unroll
             for (int m = 0; m < M; m++) {
@@ -150,6 +155,25 @@ __device__ inline void add_rows(const float (&weights)[M][N / EIGHT][4], const T
             }
         }
     }
+}
+
+template <int D, int N, int M, class T>
+__device__ inline void multiply_rows(const T *mine, const T *theirs, float (&sums)[M][N / EIGHT][4])
+{
+    if constexpr (sizeof(T) == 2)
+        multiply_halves<D, N>(mine, theirs, sums);
+    else
+        multiply_floats<D, N, PITCH<T, D>>(mine, theirs, sums);
+}
+
+template <int D, int N, int M, class T>
+__device__ inline void add_rows(const float (&weights)[M][N / EIGHT][4], const T *theirs,
+                                float (&sums)[M][D / EIGHT][4])
+{
+    if constexpr (sizeof(T) == 2)
+        add_halves<D, N>(weights, theirs, sums);
+    else
+        add_floats<D, N, PITCH<T, D>>(weights, theirs, sums);
 }
 
 /* The warp's rows of a matrix, from `first` on, = sums, those of a lane's two rows each times its `by`. */

@@ -1,4 +1,4 @@
-/* units_backward.cu: the gradients of attention of 16-bit numbers by matrix units: as plain_backward.cu, blocks have 64
+/* units_backward.cu: the gradients of attention by matrix units: as plain_backward.cu, blocks have 64
  * queries and go over the keys, for dq, or 64 keys and go over the queries, for dk and dv; the next ones are on the way
  * meanwhile. */
 #include "cuda/attention/units.cuh"
@@ -6,10 +6,10 @@
 namespace
 {
 
-/* Rows that are gone over at a time: sums of 128 columns leave registers for fewer. */
-template <int D> constexpr int AT_ONCE = D > 64 ? 32 : 64;
+/* Rows that are gone over at a time: sums of 128 columns leave registers for fewer, and float32 99 KB of shared memory. */
+template <class T, int D> constexpr int AT_ONCE = sizeof(T) > 2 ? D > 64 ? 16 : D > 32 ? 32 : 64 : D > 64 ? 32 : 64;
 
-template <class T, int D> constexpr size_t SHARED = (2 * ROWS + 4 * AT_ONCE<D>)*PITCH<D> * sizeof(T);
+template <class T, int D> constexpr size_t SHARED = (2 * ROWS + 4 * AT_ONCE<T, D>)*PITCH<T, D> * sizeof(T);
 
 #if TENSOR_UNITS
 
@@ -46,10 +46,10 @@ __global__ void __launch_bounds__(THREADS) backward_kernel(const __grid_constant
                                                            bool whole_k, bool whole_v, bool whole_g)
 {
 #if TENSOR_UNITS
-    constexpr int N = AT_ONCE<D>;
+    constexpr int N = AT_ONCE<T, D>;
     extern __shared__ __align__(128) char shared[];
-    T *mine_1 = reinterpret_cast<T *>(shared), *mine_2 = mine_1 + ROWS * PITCH<D>;
-    T *theirs = mine_2 + ROWS * PITCH<D>; /* two of each, and the next ones */
+    T *mine_1 = reinterpret_cast<T *>(shared), *mine_2 = mine_1 + ROWS * PITCH<T, D>;
+    T *theirs = mine_2 + ROWS * PITCH<T, D>; /* two of each, and the next ones */
     const int rows = OF_KEYS ? a.s : a.l, blocks = (rows + ROWS - 1) / ROWS, own = threadIdx.x / 32 * 16;
     const int64_t batch = blockIdx.x / blocks;
     const int block = static_cast<int>(blockIdx.x % blocks), first = (OF_KEYS ? block : blocks - 1 - block) * ROWS;
@@ -63,22 +63,24 @@ __global__ void __launch_bounds__(THREADS) backward_kernel(const __grid_constant
     send_rows<D, ROWS>(mine_2, OF_KEYS ? v : g, first);
     const int end = OF_KEYS ? a.l : keys_before(a, first + ROWS), begin = OF_KEYS ? first_query(a, first, N) : 0;
     const auto send = [&](int j) {
-        T *to = theirs + j / N % 2 * 2 * N * PITCH<D>;
+        T *to = theirs + j / N % 2 * 2 * N * PITCH<T, D>;
         send_rows<D, N>(to, OF_KEYS ? q : k, j);
-        send_rows<D, N>(to + N * PITCH<D>, OF_KEYS ? g : v, j);
+        send_rows<D, N>(to + N * PITCH<T, D>, OF_KEYS ? g : v, j);
     };
     send(begin);
     sent();
     for (int j = begin; j < end; j += N) {
-        const T *theirs_1 = theirs + j / N % 2 * 2 * N * PITCH<D>, *theirs_2 = theirs_1 + N * PITCH<D>;
+        const T *theirs_1 = theirs + j / N % 2 * 2 * N * PITCH<T, D>, *theirs_2 = theirs_1 + N * PITCH<T, D>;
         float weights[1][N / EIGHT][4], slopes[1][N / EIGHT][4];
         wait_sent<0>();
         __syncthreads();
         if (j + N < end)
             send(j + N);
         sent();
-        multiply_rows<D, N>(mine_1 + own * PITCH<D>, theirs_1, weights);
-        multiply_rows<D, N>(mine_2 + own * PITCH<D>, theirs_2, slopes);
+        if (first + own >= rows)
+            continue; /* a warp without rows: it sends and waits with the others */
+        multiply_rows<D, N>(mine_1 + own * PITCH<T, D>, theirs_1, weights);
+        multiply_rows<D, N>(mine_2 + own * PITCH<T, D>, theirs_2, slopes);
         slope<OF_KEYS, PLAIN, N>(score, batch, first + own, j, weights[0], slopes[0]);
         add_rows<D, N>(slopes, theirs_1, sums_1);
         if constexpr (OF_KEYS)
@@ -125,5 +127,8 @@ template <class T> void backward(const pc__cuda_attention *a)
 
 void pc__cuda_attention_units_backward(const pc__cuda_attention *a)
 {
-    a->dtype == PC__CUDA_F16 ? backward<pc::f16>(a) : backward<pc::bf16>(a);
+    if (a->dtype == PC__CUDA_F32)
+        backward<float>(a);
+    else
+        a->dtype == PC__CUDA_F16 ? backward<pc::f16>(a) : backward<pc::bf16>(a);
 }
