@@ -1,5 +1,5 @@
-/* rows.cu: layer_norm and rms_norm of rows up to 8192 elements of 16 bits, which are read once and kept in registers, by a warp
- * or a block: the kernel takes as long as reading and writing does. */
+/* rows.cu: layer_norm and rms_norm of rows up to 8192 elements of 16 bits, 4096 where they are no whole 16 bytes, which are read once and
+ * kept in registers, by a warp or a block: the kernel takes as long as reading and writing does. */
 #include "cuda/norm/pack.cuh"
 #include "cuda/norm/rows.h"
 #include "cuda/shared/dependent_launch.cuh"
@@ -94,7 +94,13 @@ template <class T, class Y> bool launch_singles(const pc__cuda_norm_rows &r)
 {
     if (r.n <= 32)
         return launch<T, Y, 32, 1, 1>(r);
-    return r.n <= 256 && launch<T, Y, 32, 8, 1>(r);
+    if (r.n <= 256)
+        return launch<T, Y, 32, 8, 1>(r);
+    if (r.n <= 512)
+        return launch<T, Y, 32, 16, 1>(r);
+    if (r.n <= 2048)
+        return launch<T, Y, 256, 8, 1>(r);
+    return r.n <= 4096 && launch<T, Y, 256, 16, 1>(r);
 }
 
 template <class T, class Y> bool launch_whole(const pc__cuda_norm_rows &r)

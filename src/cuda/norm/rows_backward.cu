@@ -166,7 +166,11 @@ template <class T, class G> int64_t run_singles(const pc__cuda_norm_rows &r, boo
 {
     if (r.n <= 32)
         return run<T, G, 32, 1, 1>(r, launch);
-    return r.n <= 256 ? run<T, G, 32, 8, 1>(r, launch) : 0;
+    if (r.n <= 256)
+        return run<T, G, 32, 8, 1>(r, launch);
+    if (r.n <= 1024)
+        return run<T, G, 128, 8, 1>(r, launch);
+    return r.n <= 4096 ? run<T, G, 512, 8, 1>(r, launch) : 0;
 }
 
 template <class T, class G> int64_t run_whole(const pc__cuda_norm_rows &r, bool launch)
