@@ -6,13 +6,20 @@ namespace
 {
 
 enum {
-    PLACES = 4,              /* of a thread */
+    PLACES_MOST = 4,         /* of a thread */
     WEIGHTS_MOST = 49 * 128, /* numbers of a block in shared memory, as floats */
+};
+
+/* Taps of one dimension whose windows lie on a place of x: from one of them to the next so many on, and windows back. */
+struct stepping {
+    int taps, windows;
 };
 
 template <class T> struct operands {
     const T *from, *weight, *bias;
     T *to;
+    int places;
+    stepping down, along; /* of the gradient of the input */
 };
 
 /* Weights of the channels from `first` on, zeros behind the last one. */
@@ -51,20 +58,30 @@ __device__ __forceinline__ void add_window(const pc__cuda_groups &s, const T *x,
     }
 }
 
+/* The first tap at which a window begins so that it lies `at` from the windows' origin, and which window; none: the kernel's size. */
+__device__ __forceinline__ int first_tap(int at, int gap, int stride, int taps, int *window)
+{
+    int tap = 0;
+    for (; stride > 1 && tap < taps && (at - tap * gap) % stride != 0; tap++)
+        ;
+    *window = (at - tap * gap) / stride;
+    return tap;
+}
+
 /* What windows on a place of x lie on, of y: each tap of one of them. */
 template <class T, int N>
 __device__ __forceinline__ void add_windows(const pc__cuda_groups &s, const T *y, const place &at, int channel,
-                                            const pc::math<T> *weight, int channels, pc::math<T> (&sum)[N])
+                                            const stepping &down, const stepping &along, const pc::math<T> *weight,
+                                            int channels, pc::math<T> (&sum)[N])
 {
     const T *picture = y + at.picture * s.oh * s.ow * s.c + channel;
-    const bool dense = s.sh == 1 && s.sw == 1;
-    for (int r = 0; r < s.kh; r++) {
-        const int top = at.row + s.ph - r * s.dh, row = dense ? top : top / s.sh;
-        if (top < 0 || row >= s.oh || (!dense && row * s.sh != top))
+    int row, left;
+    const int first = first_tap(at.column + s.pw, s.dw, s.sw, s.kw, &left);
+    for (int r = first_tap(at.row + s.ph, s.dh, s.sh, s.kh, &row); r < s.kh; r += down.taps, row -= down.windows) {
+        if ((unsigned)row >= (unsigned)s.oh)
             continue;
-        for (int k = 0; k < s.kw; k++) {
-            const int left = at.column + s.pw - k * s.dw, column = dense ? left : left / s.sw;
-            if (left < 0 || column >= s.ow || (!dense && column * s.sw != left))
+        for (int k = first, column = left; k < s.kw; k += along.taps, column -= along.windows) {
+            if ((unsigned)column >= (unsigned)s.ow)
                 continue;
             const vector<T, N> value = pack_at<T, N>(picture + (row * s.ow + column) * s.c);
 #pragma unroll
@@ -86,8 +103,8 @@ __global__ void __launch_bounds__(THREADS) depthwise(const __grid_constant__ pc_
     take_weights(s, of.weight, first, channels, weights);
     if (channel >= s.c)
         return;
-    for (int i = 0; i < PLACES; i++) {
-        const long long pixel = ((long long)blockIdx.x * PLACES + i) * blockDim.y + threadIdx.y;
+    for (int i = 0; i < of.places; i++) {
+        const long long pixel = ((long long)blockIdx.x * of.places + i) * blockDim.y + threadIdx.y;
         if (pixel >= pixels)
             return;
         const place at = place_of(pixel, height, width);
@@ -98,7 +115,7 @@ __global__ void __launch_bounds__(THREADS) depthwise(const __grid_constant__ pc_
         if (FORWARD)
             add_window<T, N>(s, of.from, at, channel, weights + threadIdx.x * N, channels, sum);
         else
-            add_windows<T, N>(s, of.from, at, channel, weights + threadIdx.x * N, channels, sum);
+            add_windows<T, N>(s, of.from, at, channel, of.down, of.along, weights + threadIdx.x * N, channels, sum);
         vector<T, N> out;
 #pragma unroll
         for (int k = 0; k < N; k++)
@@ -107,10 +124,23 @@ __global__ void __launch_bounds__(THREADS) depthwise(const __grid_constant__ pc_
     }
 }
 
-template <class T, int N, bool FORWARD> void launch_packs(const pc__cuda_groups *s, const operands<T> &of)
+inline stepping stepping_of(int stride, int gap)
+{
+    int a = stride, b = gap;
+    while (b != 0) {
+        const int rest = a % b;
+        a = b, b = rest;
+    }
+    return {stride / a, gap / a};
+}
+
+template <class T, int N, bool FORWARD> void launch_packs(const pc__cuda_groups *s, operands<T> of)
 {
     const int lanes = lanes_of(s->c, N), rows = THREADS / lanes, channels = lanes * N;
-    const long long pixels = FORWARD ? s->n * s->oh * s->ow : s->n * s->h * s->w, block = (long long)rows * PLACES;
+    const long long pixels = FORWARD ? s->n * s->oh * s->ow : s->n * s->h * s->w;
+    of.places = turns_of(pixels, rows, PLACES_MOST);
+    of.down = stepping_of(s->sh, s->dh), of.along = stepping_of(s->sw, s->dw);
+    const long long block = (long long)rows * of.places;
     const dim3 grid((unsigned)((pixels + block - 1) / block), (unsigned)((s->c + channels - 1) / channels));
     (void)pc::start_grid(depthwise<T, N, FORWARD>, grid, dim3(lanes, rows), 0, s->queue, s->early, *s, of);
 }
@@ -119,7 +149,7 @@ template <class T, bool FORWARD>
 void launch(const pc__cuda_groups *s, const void *from, const void *weight, const void *bias, void *to)
 {
     constexpr int N = pack_of<T>();
-    const operands<T> of = {(const T *)from, (const T *)weight, (const T *)bias, (T *)to};
+    const operands<T> of = {(const T *)from, (const T *)weight, (const T *)bias, (T *)to, 0, {}, {}};
     const bool packs = s->c % N == 0 && ((uintptr_t)from | (uintptr_t)to) % (N * sizeof(T)) == 0 &&
                        s->kh * s->kw * lanes_of(s->c, N) * N * sizeof(pc::math<T>) <= WEIGHTS_MOST * sizeof(float);
     packs ? launch_packs<T, N, FORWARD>(s, of) : launch_packs<T, 1, FORWARD>(s, of);

@@ -28,6 +28,14 @@ inline int lanes_of(int channels, int pack)
     return lanes;
 }
 
+/* Turns of a thread, of at most so many, where each block does `each` of all items a turn: few items have blocks of one. */
+inline int turns_of(long long items, long long each, int most)
+{
+    enum { BLOCKS = 1056 }; /* eight for each of 132 multiprocessors */
+    const long long turns = items / (each * BLOCKS);
+    return turns < 1 ? 1 : turns < most ? (int)turns : most;
+}
+
 template <class T, int N> __device__ __forceinline__ vector<T, N> pack_at(const T *from)
 {
     return *reinterpret_cast<const vector<T, N> *>(from);

@@ -6,7 +6,7 @@
 namespace
 {
 
-enum { STRIPS = 4 /* of a thread */, WEIGHTS_MOST = 49 * 128 /* numbers of a block, as floats */ };
+enum { STRIPS_MOST = 4 /* of a thread */, WEIGHTS_MOST = 49 * 128 /* numbers of a block, as floats */ };
 
 template <class T>
 __device__ void take_weights(const pc__cuda_groups &s, const T *weight, int first, int channels, bool turned,
@@ -26,6 +26,7 @@ template <class T> struct operands {
     T *to;
     bool turned;
     int across; /* strips side by side */
+    int strips; /* of a thread */
 };
 
 template <class T, int N, int K, int S>
@@ -72,8 +73,8 @@ __global__ void __launch_bounds__(THREADS)
     for (int i = 0; i < N; i++)
         bias[i] = of.bias ? M(of.bias[channel + i]) : M(0);
 #pragma unroll 1
-    for (int k = 0; k < STRIPS; k++) {
-        const long long index = ((long long)blockIdx.x * STRIPS + k) * blockDim.y + threadIdx.y;
+    for (int k = 0; k < of.strips; k++) {
+        const long long index = ((long long)blockIdx.x * of.strips + k) * blockDim.y + threadIdx.y;
         if (index >= strips)
             return;
         const strip at = strip_of(s, index, of.across);
@@ -107,7 +108,9 @@ template <class T> bool launch(const pc__cuda_groups &s, operands<T> of)
         (long long)s.kh * s.kw * channels * (long long)sizeof(pc::math<T>) > WEIGHTS_MOST * (long long)sizeof(float))
         return false;
     of.across = strips_of(s);
-    const long long strips = s.n * s.oh * of.across, block = (long long)rows * STRIPS;
+    const long long strips = s.n * s.oh * of.across;
+    of.strips = turns_of(strips, rows, STRIPS_MOST);
+    const long long block = (long long)rows * of.strips;
     const dim3 grid((unsigned)((strips + block - 1) / block), (unsigned)((s.c + channels - 1) / channels));
     with_window(s, [&](auto k, auto stride) {
         (void)pc::start_grid(depthwise_rows<T, N, decltype(k)::value, decltype(stride)::value>, grid, dim3(lanes, rows),
@@ -119,7 +122,7 @@ template <class T> bool launch(const pc__cuda_groups &s, operands<T> of)
 template <class T>
 bool launch_as(const pc__cuda_groups &s, const void *from, const void *weight, const void *bias, void *to, bool turned)
 {
-    return launch<T>(s, {(const T *)from, (const T *)weight, (const T *)bias, (T *)to, turned, 0});
+    return launch<T>(s, {(const T *)from, (const T *)weight, (const T *)bias, (T *)to, turned, 0, 0});
 }
 
 } // namespace

@@ -8,7 +8,7 @@ namespace
 enum {
     TAPS = 9,
     PARTS = 512,      /* at most: blocks enough for a GPU, where channels are few */
-    LEAST = 64,       /* places of a thread row, at least */
+    LEAST = 8,        /* places of a thread row, at least */
     BLOCKS = 2112,    /* by rows of the kernel, at most */
     ROWS_MOST = 1024, /* of a kernel, of which each has blocks */
 };
