@@ -102,8 +102,17 @@ static int64_t pack_for(size_t widest)
     return PC__MIN((int64_t)(16 / widest), PC__CUDA_PACK);
 }
 
-/* How many elements make a pack, or 1 where 16-byte accesses would cross rows or be misaligned, or are so few that there
- * is a thread for each. */
+/* Whether operand k's packs of n do not all lie on whole packs: it is read element by element. */
+static bool is_askew(const loop *l, int k, int64_t n)
+{
+    bool askew = (uintptr_t)l->data[k] % ((size_t)n * l->size[k]) != 0;
+    for (int d = 0; d < l->ndim - 1; d++)
+        askew |= l->strides[k][d] % n != 0;
+    return askew && l->strides[k][l->ndim - 1] == 1;
+}
+
+/* How many elements make a pack, or 1 where 16-byte accesses would cross rows, or the result's be misaligned, or are so few that
+ * there is a thread for each. */
 static int64_t pack_of(const loop *l)
 {
     enum { FEW = 8192 };
@@ -113,17 +122,11 @@ static int64_t pack_of(const loop *l)
     const int64_t n = pack_for(widest);
     const int last = l->ndim - 1;
     if (pc__count(l->ndim, l->shape) <= FEW || l->shape[last] < n || (l->ndim > 1 && l->shape[last] % n) ||
-        l->strides[0][last] != 1)
+        l->strides[0][last] != 1 || is_askew(l, 0, n))
         return 1;
-    for (int k = 0; k < l->operands; k++) {
-        if (l->strides[k][last] == 0)
-            continue;
-        if (l->strides[k][last] != 1 || (uintptr_t)l->data[k] % ((size_t)n * l->size[k]))
+    for (int k = 0; k < l->operands; k++)
+        if (l->strides[k][last] > 1)
             return 1;
-        for (int d = 0; d < last; d++)
-            if (l->strides[k][d] % n)
-                return 1;
-    }
     return n;
 }
 
@@ -144,7 +147,7 @@ static void launch_one(const loop *l, const launching *a)
     const int last = l->ndim - 1;
     a->launch->packed = n > 1;
     w->ndim = l->ndim;
-    w->splat = 0;
+    w->splat = w->askew = 0;
     w->tail = (uint32_t)(l->shape[last] % n); /* 0 with several dimensions */
     w->count = 1;
     for (int d = 0; d < l->ndim; d++) {
@@ -158,8 +161,9 @@ static void launch_one(const loop *l, const launching *a)
         for (int d = 0; d < l->ndim; d++)
             w->strides[k][d] = (uint32_t)(d == last ? l->strides[k][d] * n : l->strides[k][d]);
         w->splat |= (unsigned)(l->strides[k][last] == 0) << k;
+        w->askew |= (unsigned)(n > 1 && is_askew(l, k, n)) << k;
     }
-    a->launch->flat = n > 1 && l->ndim == 1 && !w->splat;
+    a->launch->flat = n > 1 && l->ndim == 1 && !w->splat && !w->askew;
     a->launcher(a->launch, a->context);
 }
 

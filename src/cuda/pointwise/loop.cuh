@@ -59,13 +59,21 @@ template <int K> __device__ __forceinline__ void locate(const pc__cuda_walk &w, 
             p.at[k][u] += rest[u] * w.strides[k][0];
 }
 
-/* SPLAT: the walk may have operands that repeat an element. Without the question all loads go out in one row. */
-template <bool SPLAT, class T, int N>
+/* ODD: the walk may have operands that repeat an element or lie askew. Without the question all loads go out in one row. */
+template <bool ODD, class T, int N>
 __device__ __forceinline__ void load(const pc__cuda_walk &w, int k, const uint32_t (&at)[AT_ONCE],
                                      pack<T, N> (&x)[AT_ONCE])
 {
     const T *data = reinterpret_cast<const T *>(w.data[k]);
-    if (SPLAT && (w.splat >> k & 1)) {
+    if (ODD && (w.askew >> k & 1)) {
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++)
+#pragma unroll
+            for (int n = 0; n < N; n++)
+                x[u].v[n] = data[at[u] + n];
+        return;
+    }
+    if (ODD && (w.splat >> k & 1)) {
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++) {
             const T one = data[at[u]];
@@ -115,7 +123,7 @@ __device__ __forceinline__ typename F::O apply(const F &f, typename F::A a, type
 }
 
 /* AT_ONCE items of a thread, which begin there */
-template <class F, int N, bool SPLAT>
+template <class F, int N, bool ODD>
 __device__ __forceinline__ void map_items(const pc__cuda_walk &w, const F &f, uint32_t first,
                                           const places<F::inputs + 1> &p)
 {
@@ -124,11 +132,11 @@ __device__ __forceinline__ void map_items(const pc__cuda_walk &w, const F &f, ui
     pack<typename F::B, N> b[AT_ONCE] = {};
     pack<typename F::C, N> c[AT_ONCE] = {};
     if constexpr (F::inputs > 0)
-        load<SPLAT>(w, 1, p.at[1], a);
+        load<ODD>(w, 1, p.at[1], a);
     if constexpr (F::inputs > 1)
-        load<SPLAT>(w, 2, p.at[2], b);
+        load<ODD>(w, 2, p.at[2], b);
     if constexpr (F::inputs > 2)
-        load<SPLAT>(w, 3, p.at[3], c);
+        load<ODD>(w, 3, p.at[3], c);
 #pragma unroll
     for (int u = 0; u < AT_ONCE; u++) {
         if (first + u * blockDim.x >= w.count)
@@ -150,7 +158,7 @@ __global__ void __launch_bounds__(THREADS) map(const __grid_constant__ pc__cuda_
         places<F::inputs + 1> p;
         locate(w, base + threadIdx.x, p);
         wait_for_earlier(); /* the places do not depend on it; every block has an item, so all threads come here */
-        if (F::inputs > 0 && N > 1 && w.splat)
+        if (F::inputs > 0 && N > 1 && (w.splat | w.askew))
             map_items<F, N, (F::inputs > 0 && N > 1)>(w, f, base + threadIdx.x, p);
         else
             map_items<F, N, false>(w, f, base + threadIdx.x, p);

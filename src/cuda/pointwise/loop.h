@@ -23,6 +23,7 @@ typedef struct pc__cuda_walk {
     uint32_t tail;  /* single elements after the last pack, where there is one dimension */
     int ndim;       /* at least 1 */
     unsigned splat; /* bit k: operand k repeats one element all along the innermost dimension */
+    unsigned askew; /* bit k: operand k's packs do not lie on their size; never the output */
     uint32_t shape[PC__VIEW_DIMS];
     uint32_t magic[PC__VIEW_DIMS]; /* n / shape = (high half of n * magic + n) >> shift, for n below 2^31 */
     uint8_t shift[PC__VIEW_DIMS];
