@@ -14,6 +14,14 @@ typedef struct pc__loss_attributes {
     int is_sum;      /* else the mean over the rows that count */
 } pc__loss_attributes;
 
+/* Rows of 16 bits that are read once where a loss and its gradient are one call: in a plan the op has a third input then, the loss's
+ * gradient, and its second result is that at the logits. */
+static inline bool pc__loss_is_long(const pc_tensor *x)
+{
+    enum { CLASSES = 2048, ROWS = 64 };
+    return pc__is_half((pc_dtype)x->dtype) && x->shape[1] > CLASSES && x->shape[0] >= ROWS;
+}
+
 /* The fused loss of x [n, classes] and int64 labels [n], both contiguous. */
 pc_tensor *pc__fused_cross_entropy(pc_tensor *x, pc_tensor *labels, int64_t ignored, bool is_sum);
 

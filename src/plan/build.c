@@ -27,6 +27,8 @@ static void rewrite(pc_graph *graph)
         pc__pass_casts(plan, backend);
     if (pc__plan_allows(PC__PASS_PITCHES))
         pc__pass_pitches(plan, backend);
+    if (pc__plan_allows(PC__PASS_LOSSES))
+        pc__pass_losses(plan, backend);
     if (pc__plan_allows(PC__PASS_BRANCHES))
         pc__pass_branches(graph);
     if (pc__plan_allows(PC__PASS_ASIDE))

@@ -21,6 +21,7 @@ typedef enum pc__pass {
     PC__PASS_REGIONS,
     PC__PASS_CASTS,
     PC__PASS_PITCHES,
+    PC__PASS_LOSSES,
     PC__PASS_BRANCHES,
     PC__PASS_ASIDE,
     PC__PASS_SHARING, /* of memory by temporaries */
@@ -164,6 +165,9 @@ void pc__pass_casts(pc__plan *plan, const pc__backend *backend);
 
 /* Rows of temporaries on 16 bytes, for products. */
 void pc__pass_pitches(pc__plan *plan, const pc__backend *backend);
+
+/* Losses of many classes that make their gradient, too. */
+void pc__pass_losses(pc__plan *plan, const pc__backend *backend);
 
 /* Branches are begun as early as they can be, where the device has room for them. */
 void pc__pass_branches(const pc_graph *graph);

@@ -8,8 +8,8 @@ static const char *const passes[PC__PASSES] = {
     [PC__PASS_DUPLICATES] = "duplicates", [PC__PASS_DEAD] = "dead",       [PC__PASS_SHADOWS] = "shadows",
     [PC__PASS_EPILOGUES] = "epilogues",   [PC__PASS_GELU] = "gelu",       [PC__PASS_NORMS] = "norms",
     [PC__PASS_COPIES] = "copies",         [PC__PASS_PLACES] = "places",   [PC__PASS_REGIONS] = "regions",
-    [PC__PASS_CASTS] = "casts",           [PC__PASS_PITCHES] = "pitches", [PC__PASS_BRANCHES] = "branches",
-    [PC__PASS_ASIDE] = "aside",           [PC__PASS_SHARING] = "sharing"};
+    [PC__PASS_CASTS] = "casts",           [PC__PASS_PITCHES] = "pitches", [PC__PASS_LOSSES] = "losses",
+    [PC__PASS_BRANCHES] = "branches",     [PC__PASS_ASIDE] = "aside",     [PC__PASS_SHARING] = "sharing"};
 
 static struct {
     bool print;
@@ -46,7 +46,8 @@ static void read_words(void)
             fprintf(
                 stderr,
                 "paracord: PARACORD_PLAN does not know \"%.*s\"; the valid words are print, plain, -duplicates, -dead, "
-                "-shadows, -epilogues, -gelu, -norms, -copies, -places, -regions, -casts, -pitches, -branches, -aside "
+                "-shadows, -epilogues, -gelu, -norms, -copies, -places, -regions, -casts, -pitches, -losses, "
+                "-branches, -aside "
                 "and "
                 "-sharing\n",
                 (int)length, words);

@@ -96,7 +96,8 @@ static void add_counts(pc__text *text, const pc__plan *plan)
         [PC__PASS_SHADOWS] = "into shadows",  [PC__PASS_EPILOGUES] = "into epilogues",
         [PC__PASS_GELU] = "with gelu",        [PC__PASS_NORMS] = "into norms",
         [PC__PASS_COPIES] = "copies",         [PC__PASS_PLACES] = "into places",
-        [PC__PASS_REGIONS] = "into regions",  [PC__PASS_CASTS] = "into lists of casts"};
+        [PC__PASS_REGIONS] = "into regions",  [PC__PASS_CASTS] = "into lists of casts",
+        [PC__PASS_LOSSES] = "losses"};
     const char *between = "taken out:";
     pc__text_add(text, "  %d nodes recorded, %d run; ", plan->count, count_gone(plan, PC__PASS_NONE));
     for (int i = 0; i < PC__PASSES; i++)

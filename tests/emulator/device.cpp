@@ -104,9 +104,10 @@ cudaError_t cudaDeviceEnablePeerAccess(int, unsigned)
 {
     return emulator::told(cudaErrorPeerAccessUnsupported);
 }
-cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int)
+cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute attribute, int value)
 {
-    return cudaSuccess;
+    const bool fits = attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value <= int(emulator::MOST_SHARED);
+    return emulator::told(fits ? cudaSuccess : cudaErrorInvalidValue);
 }
 /* Never called: `translate` makes launches of its own. */
 cudaError_t cudaGetKernel(cudaKernel_t *, const void *)

@@ -165,8 +165,16 @@ inline unsigned __ballot_sync(unsigned mask, int mine)
     return votes;
 }
 
+namespace emulator
+{
+template <class KERNEL> cudaError_t set_attribute(const KERNEL &, cudaFuncAttribute attribute, int value)
+{
+    return cudaFuncSetAttribute(static_cast<const void *>(nullptr), attribute, value);
+}
+} // namespace emulator
+
 /* The runtime's functions of a kernel take any kernel here, of whose machine code there is none. */
-#define cudaFuncSetAttribute(...) cudaSuccess
+#define cudaFuncSetAttribute(...) emulator::set_attribute(__VA_ARGS__)
 #define cudaFuncGetAttributes(attributes, ...) cudaFuncGetAttributes(attributes, static_cast<const void *>(nullptr))
 
 #endif

@@ -1,10 +1,8 @@
-/* cross_entropy.cu: the loss of labels; its gradient: cross_entropy_backward.cu. */
-#include "cuda/loss/mean.cuh"
+/* cross_entropy.cu: the loss of labels; its gradient: cross_entropy_backward.cu; both at once: cross_entropy_both.cu. */
+#include "cuda/loss/cross_entropy.cuh"
 #include "cuda/reduce/cut.h"
-#include "cuda/reduce/running.cuh"
 #include "cuda/shared/row.cuh"
 
-#define WARPS (THREADS / 32)
 #define FEW_CLASSES 128   /* of which a lane has all loads under way at once, */
 #define LANE_CLASSES 8    /* so many: a row is a warp's, or that of a part of one */
 #define MANY_CLASSES 2048 /* for which a block takes a row, */
@@ -14,84 +12,6 @@
 
 namespace
 {
-
-template <class T> using running = pc::running<T, false>;
-
-/* The first wrong label of a stream is kept for the host. */
-__device__ inline void report(pc__cuda_fault *fault, long long row, long long label, long long classes)
-{
-    if (atomicCAS(&fault->kind, (int)PC__FAULT_NONE, (int)PC__FAULT_LABEL) != PC__FAULT_NONE)
-        return;
-    fault->where = row;
-    fault->value = label;
-    fault->limit = classes;
-    __threadfence_system();
-}
-
-/* The label of a row, whose number is 0 where it is out of range. */
-template <class T> struct target {
-    int64_t label;
-    bool valid;
-    pc::math<T> own;
-};
-
-template <class T> __device__ __forceinline__ target<T> target_of(const T *row, int64_t label, unsigned classes)
-{
-    const bool valid = label >= 0 && label < classes;
-    return {label, valid, valid ? pc::math<T>(row[label]) : pc::math<T>(0)};
-}
-
-/* What rows lose, and how many count. */
-struct totals {
-    double loss, rows;
-};
-
-/* What a row loses that comes to `a`; its norms are noted. */
-template <class T>
-__device__ inline void add(totals &all, const pc__cuda_targets &to, const running<T> &a, const target<T> &wanted,
-                           long long r, unsigned classes, pc::math<T> *norms, pc__cuda_fault *fault)
-{
-    const pc::math<T> norm = log_of(a.sum);
-    norms[2 * r] = a.most;
-    norms[2 * r + 1] = norm;
-    if (wanted.label == to.ignored)
-        return;
-    if (wanted.valid)
-        all.loss += (double)(norm - (wanted.own - a.most)), all.rows++;
-    else
-        report(fault, r, wanted.label, classes);
-}
-
-/* The totals of a block go to their places in `sums`, or, when the block is alone, as the loss to *loss. */
-template <class L>
-__device__ inline void give(totals all, const pc__cuda_targets &to, double *sums, L *loss, pc::math<L> *divisor)
-{
-    all.loss = block_sum(all.loss);
-    __syncthreads();
-    all.rows = block_sum(all.rows);
-    if (threadIdx.x != 0)
-        return;
-    if (gridDim.x > 1) {
-        sums[blockIdx.x] = all.loss;
-        sums[BLOCKS_MOST + blockIdx.x] = all.rows;
-        return;
-    }
-    const double by = to.is_sum ? 1 : all.rows;
-    *loss = L((pc::math<L>)(all.loss / by));
-    *divisor = (pc::math<L>)by;
-}
-
-/* One block: the loss from the totals of `blocks` blocks. */
-template <class L>
-__global__ void __launch_bounds__(THREADS)
-    loss_of_blocks(const double *sums, int blocks, const pc__cuda_targets to, L *loss, pc::math<L> *divisor)
-{
-    totals all = {};
-    pc::wait_for_earlier();
-    for (int i = threadIdx.x; i < blocks; i += THREADS)
-        all.loss += sums[i], all.rows += sums[BLOCKS_MOST + i];
-    give(all, to, (double *)NULL, loss, divisor);
-}
 
 /* Over `team` neighbours of a warp, which is here as a whole. */
 template <class Join, class M> __device__ __forceinline__ M team_join(M value, int team)
@@ -139,25 +59,6 @@ __global__ void __launch_bounds__(WIDE_THREADS)
             add(all, to, a, target<T>{label, label >= 0 && label < classes, own}, r, classes, norms, fault);
     }
     give(all, to, sums, mean, norms + 2 * rows);
-}
-
-/* Of the team that has a row: a warp, or a block of THREADS, which come here together, maybe again and again. */
-template <class T> __device__ inline void join(running<T> &a, int team)
-{
-    __shared__ pc::math<T> most[WARPS], sum[WARPS];
-    a.join_warp();
-    if (team == 32)
-        return;
-    if (threadIdx.x % 32 == 0) {
-        most[threadIdx.x / 32] = a.most;
-        sum[threadIdx.x / 32] = a.sum;
-    }
-    __syncthreads();
-    const int other = threadIdx.x % 32;
-    a.most = other < WARPS ? most[other] : pc::math<T>(-CUDART_INF);
-    a.sum = other < WARPS ? sum[other] : pc::math<T>(0);
-    a.join_warp();
-    __syncthreads();
 }
 
 /* `team` threads for each row, which is read once. */
@@ -223,15 +124,15 @@ int team_for(long long rows, long long classes)
     int team = 1;
     while (team < 32 && team * LANE_CLASSES < classes)
         team *= 2;
-    return classes > MANY_CLASSES || (classes > SOME_CLASSES && rows <= SOME_ROWS) ? THREADS : team;
+    return classes > MANY_CLASSES || (classes > SOME_CLASSES && rows <= SOME_ROWS) ? threads_for(classes) : team;
 }
 
 /* A block that is alone may have two rows to a team, where these are in registers. */
 spread spread_rows(long long rows, long long classes, int team)
 {
     const unsigned most = rows < 1 ? 1 : rows < BLOCKS_MOST ? (unsigned)rows : BLOCKS_MOST;
-    return team == THREADS ? spread{most, THREADS}
-                           : spread_over(rows * team, classes <= FEW_CLASSES ? 2 : 1, BLOCKS_MOST);
+    return team > 32 ? spread{most, (unsigned)team}
+                     : spread_over(rows * team, classes <= FEW_CLASSES ? 2 : 1, BLOCKS_MOST);
 }
 
 template <class T, class L>

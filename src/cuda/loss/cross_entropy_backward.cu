@@ -13,9 +13,9 @@ constexpr int ROW_PACKS = 4;
  * follow the last class. */
 template <class T, class L>
 __global__ void __launch_bounds__(THREADS)
-    cross_entropy_backward_rows(const T *__restrict__ x, long long x_pitch, const pc::math<L> *__restrict__ norms,
-                                const pc__cuda_targets to, const L *__restrict__ g, T *__restrict__ dx,
-                                long long dx_pitch, long long rows, int classes, int line, unsigned parts)
+    cross_entropy_backward_rows(const T *x, long long x_pitch, const pc::math<L> *__restrict__ norms,
+                                const pc__cuda_targets to, const L *__restrict__ g, T *dx, long long dx_pitch,
+                                long long rows, int classes, int line, unsigned parts)
 {
     typedef pc::math<L> M;
     typedef pc::row_pack<T> pack;
@@ -52,9 +52,8 @@ __global__ void __launch_bounds__(THREADS)
 /* N neighbours, of one row or of several. */
 template <class T, class L, int N>
 __global__ void __launch_bounds__(THREADS)
-    cross_entropy_backward_kernel(const T *__restrict__ x, const pc::math<L> *__restrict__ norms,
-                                  const pc__cuda_targets to, const L *__restrict__ g, T *__restrict__ dx,
-                                  long long rows, long long classes)
+    cross_entropy_backward_kernel(const T *x, const pc::math<L> *__restrict__ norms, const pc__cuda_targets to,
+                                  const L *__restrict__ g, T *dx, long long rows, long long classes)
 {
     typedef pc::math<L> M;
     typedef struct alignas(N * sizeof(T)) pack {

@@ -4,6 +4,8 @@
 
 #include "cuda/runtime/view.h"
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -36,6 +38,13 @@ void pc__cuda_cross_entropy(cudaStream_t queue, int early, const pc__view *x, pc
  * bytes; then dx has zeros behind each row up to the next 16. */
 void pc__cuda_cross_entropy_backward(cudaStream_t queue, int early, const pc__view *x, const void *norms,
                                      pc__cuda_targets targets, const void *g, int dtype, void *dx, int64_t dx_pitch);
+
+/* Both at once, where rows of 16 bytes fit into shared memory and are many: else false, and nothing is done. dx may be x. Scratch is
+ * of PC__LOSS_SCRATCH_BOTH bytes. */
+#define PC__LOSS_SCRATCH_BOTH (PC__LOSS_SCRATCH + sizeof(double))
+bool pc__cuda_cross_entropy_both(cudaStream_t queue, int early, const pc__view *x, pc__cuda_targets targets,
+                                 const void *g, void *loss, int dtype, void *dx, int64_t dx_pitch, void *scratch,
+                                 pc__cuda_fault *fault);
 
 #ifdef __cplusplus
 }

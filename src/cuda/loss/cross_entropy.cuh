@@ -1,0 +1,120 @@
+/* cross_entropy.cuh: what a row of logits loses by its label, and how the losses of blocks become one. */
+#ifndef PC__CUDA_CROSS_ENTROPY_CUH
+#define PC__CUDA_CROSS_ENTROPY_CUH
+
+#include "cuda/loss/mean.cuh"
+#include "cuda/reduce/running.cuh"
+
+#define WARPS (THREADS / 32)
+#define LONG_CLASSES                                                                                                   \
+    16384 /* for which a block that has a row has so many threads: few blocks have room for rows of that length */
+#define LONG_THREADS 512
+
+namespace
+{
+
+inline int threads_for(long long classes)
+{
+    return classes > LONG_CLASSES ? LONG_THREADS : THREADS;
+}
+
+template <class T> using running = pc::running<T, false>;
+
+/* The first wrong label of a stream is kept for the host. */
+__device__ inline void report(pc__cuda_fault *fault, long long row, long long label, long long classes)
+{
+    if (atomicCAS(&fault->kind, (int)PC__FAULT_NONE, (int)PC__FAULT_LABEL) != PC__FAULT_NONE)
+        return;
+    fault->where = row;
+    fault->value = label;
+    fault->limit = classes;
+    __threadfence_system();
+}
+
+/* The label of a row, whose number is 0 where it is out of range. */
+template <class T> struct target {
+    int64_t label;
+    bool valid;
+    pc::math<T> own;
+};
+
+template <class T> __device__ __forceinline__ target<T> target_of(const T *row, int64_t label, unsigned classes)
+{
+    const bool valid = label >= 0 && label < classes;
+    return {label, valid, valid ? pc::math<T>(row[label]) : pc::math<T>(0)};
+}
+
+/* What rows lose, and how many count. */
+struct totals {
+    double loss, rows;
+};
+
+/* What a row loses that comes to `a`; its norms are noted, where there is a place. */
+template <class T>
+__device__ inline void add(totals &all, const pc__cuda_targets &to, const running<T> &a, const target<T> &wanted,
+                           long long r, unsigned classes, pc::math<T> *norms, pc__cuda_fault *fault)
+{
+    const pc::math<T> norm = log_of(a.sum);
+    if (norms)
+        norms[2 * r] = a.most, norms[2 * r + 1] = norm;
+    if (wanted.label == to.ignored)
+        return;
+    if (wanted.valid)
+        all.loss += (double)(norm - (wanted.own - a.most)), all.rows++;
+    else
+        report(fault, r, wanted.label, classes);
+}
+
+/* The totals of a block go to their places in `sums`, or, when the block is alone, as the loss to *loss. */
+template <class L>
+__device__ inline void give(totals all, const pc__cuda_targets &to, double *sums, L *loss, pc::math<L> *divisor)
+{
+    all.loss = block_sum(all.loss);
+    __syncthreads();
+    all.rows = block_sum(all.rows);
+    if (threadIdx.x != 0)
+        return;
+    if (gridDim.x > 1) {
+        sums[blockIdx.x] = all.loss;
+        sums[BLOCKS_MOST + blockIdx.x] = all.rows;
+        return;
+    }
+    const double by = to.is_sum ? 1 : all.rows;
+    *loss = L((pc::math<L>)(all.loss / by));
+    *divisor = (pc::math<L>)by;
+}
+
+/* One block: the loss from the totals of `blocks` blocks. */
+template <class L>
+__global__ void __launch_bounds__(THREADS)
+    loss_of_blocks(const double *sums, int blocks, const pc__cuda_targets to, L *loss, pc::math<L> *divisor)
+{
+    totals all = {};
+    pc::wait_for_earlier();
+    for (int i = threadIdx.x; i < blocks; i += THREADS)
+        all.loss += sums[i], all.rows += sums[BLOCKS_MOST + i];
+    give(all, to, (double *)NULL, loss, divisor);
+}
+
+/* Of the team that has a row: a warp, or a block, which come here together, maybe again and again. */
+template <class T> __device__ inline void join(running<T> &a, int team)
+{
+    __shared__ pc::math<T> most[LONG_THREADS / 32], sum[LONG_THREADS / 32];
+    a.join_warp();
+    if (team == 32)
+        return;
+    if (threadIdx.x % 32 == 0) {
+        most[threadIdx.x / 32] = a.most;
+        sum[threadIdx.x / 32] = a.sum;
+    }
+    __syncthreads();
+    const int other = threadIdx.x % 32;
+    a.most = other < team / 32 ? most[other] : pc::math<T>(-CUDART_INF);
+    a.sum = other < team / 32 ? sum[other] : pc::math<T>(0);
+    a.join_warp();
+    __syncthreads();
+}
+
+} // namespace
+
+#endif
