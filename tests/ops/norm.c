@@ -115,7 +115,7 @@ typedef struct shape {
     int batches, channels, inner, groups; /* groups 0: batch_norm */
 } shape;
 
-enum { MOST = 1 << 18 };
+enum { MOST = 1 << 20 };
 static float x_of[MOST], g_of[MOST];
 static double y_of[MOST], dx_of[MOST], dw_of[MOST], db_of[MOST], w_of[MOST], b_of[MOST];
 
@@ -342,6 +342,7 @@ static void any_rows(void **state)
     const way plain_way = {.dtype = PC_F32, .parameters = PC_F32};
     check_rows(5000, 24, &plain_way, true);
     check_rows(3000, 40, &(way){.dtype = PC_BF16, .parameters = PC_F32}, true);
+    check_rows(2113, 261, &(way){.dtype = PC_BF16, .parameters = PC_F32}, true);
     assert_no_leak();
 }
 
