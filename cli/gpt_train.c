@@ -137,6 +137,8 @@ static int run(const cli_call *call)
     s.o.steps = s.steps, s.o.test_every = s.test_every, s.o.vocabulary = s.vocabulary;
     s.o.sample = s.sample ? s.sample : -1;
     s.o.held_out = s.o.held_out > 0 ? s.o.held_out : -1;
+    s.o.weight_decay = s.o.weight_decay > 0 ? s.o.weight_decay : -1;
+    s.o.clip = s.o.clip > 0 ? s.o.clip : -1;
     s.summary = &summary;
     const pc_status status = cli_ranks_run(&ranks);
     cli_watch_end(&watch);
@@ -210,11 +212,11 @@ static const cli_option options[] = {
     {"lr", 'l', CLI_FLOAT, AT(o.lr), "0.001", "RATE", .help = "Learning rate: rises at first, then falls to a tenth",
      .min = 0, .max = 100, .above = true},
     {"weight-decay", 0, CLI_FLOAT, AT(o.weight_decay), "0.1", "RATE",
-     .help = "How much of the matrices AdamW takes away in a step, times the learning rate", .min = 0, .max = 100,
-     .above = true},
+     .help = "How much of the matrices AdamW takes away in a step, times the learning rate; 0: nothing", .min = 0,
+     .max = 100},
     {"clip", 0, CLI_FLOAT, AT(o.clip), "1", "NORM",
-     .help = "Gradients whose norm is greater, all together, are scaled down to it", .min = 0, .max = 1e6,
-     .above = true},
+     .help = "Gradients whose norm is greater, all together, are scaled down to it; 0 leaves them", .min = 0,
+     .max = 1e6},
     {"precision", 0, CLI_CHOICE, AT(o.precision), "float32", "NAME", .help = "How products are computed while training",
      .choices = precisions},
     {"seed", 0, CLI_SEED, AT(o.seed), "0", "N",

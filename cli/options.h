@@ -38,6 +38,7 @@ typedef struct cli_option {
     const char *group;    /* begins a new heading in the help; NULL: goes on under the last one */
     double min, max;
     bool above;                /* min itself is not allowed */
+    bool automatic;            /* of a CLI_FLOAT: "auto" is taken, too, and is -1 */
     const cli_choice *choices; /* ended by a NULL name; of a CLI_TEXT what shells offer, and anything is taken */
     const char *suffix; /* of a CLI_CHOICE: what ends so is the name of a file, and taken, too; NULL: nothing is */
 } cli_option;

@@ -123,6 +123,7 @@ static int run(const cli_call *call)
     s.o.data = call->line->values[0];
     s.o.callbacks = &callbacks;
     s.o.report = pc_report_page;
+    s.o.weight_decay = s.o.weight_decay < 0 ? 0 : s.o.weight_decay > 0 ? s.o.weight_decay : -1; /* 0: what is usual */
     s.summary = &summary;
     const pc_status status = cli_ranks_run(&ranks);
     cli_watch_end(&watch);
@@ -245,8 +246,9 @@ static const cli_option options[] = {
     {"momentum", 0, CLI_FLOAT, AT(momentum), "0", "SHARE", .help = "Momentum, for sgd and rmsprop", .min = 0,
      .max = 0.9999},
     {"nesterov", 0, CLI_FLAG, AT(nesterov), NULL, NULL, .help = "Nesterov's momentum, for sgd"},
-    {"weight-decay", 0, CLI_FLOAT, AT(weight_decay), "0", "SHARE",
-     .help = "How much of the weights each step takes away; of adamw 0 means 0.01", .min = 0, .max = 1000},
+    {"weight-decay", 0, CLI_FLOAT, AT(weight_decay), "auto", "SHARE",
+     .help = "How much of the weights each step takes away; auto: 0.01 of adamw, else 0, which is nothing", .min = 0,
+     .max = 1000, .automatic = true},
     {"clip", 0, CLI_FLOAT, AT(clip), "0", "NORM",
      .help = "Gradients whose norm is greater, all together, are scaled down to it; 0 leaves them", .min = 0,
      .max = 1e30},

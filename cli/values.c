@@ -48,12 +48,13 @@ char *cli_values(const cli_option *option, char *text, size_t n)
         snprintf(text, n, "auto, or bytes such as 500M or 4G");
     if (option->kind != CLI_INT && option->kind != CLI_SIZE && option->kind != CLI_FLOAT && option->kind != CLI_PAIR)
         return text;
+    const char *word = option->automatic ? ", or auto" : "";
     if (isinf(option->max))
-        snprintf(text, n, option->above ? "more than %.10g" : "%.10g or more", option->min);
+        snprintf(text, n, option->above ? "more than %.10g%s" : "%.10g or more%s", option->min, word);
     else if (option->above)
-        snprintf(text, n, "more than %.10g, at most %.10g", option->min, option->max);
+        snprintf(text, n, "more than %.10g, at most %.10g%s", option->min, option->max, word);
     else
-        snprintf(text, n, "%.10g to %.10g", option->min, option->max);
+        snprintf(text, n, "%.10g to %.10g%s", option->min, option->max, word);
     return text;
 }
 
@@ -165,6 +166,10 @@ static bool parse_float(const cli_option *option, const char *value, double *res
 {
     const char *end;
     double number;
+    if (option->automatic && !strcmp(value, "auto")) {
+        *result = -1;
+        return true;
+    }
     if (!parse_number(value, 0, &end, &number))
         return reject(option, value, "a number, ", message);
     if (outside(option, number))

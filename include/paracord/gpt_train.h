@@ -63,8 +63,8 @@ typedef struct pc_gpt_train_options {
     int threads; /* 0: all cores */
     int64_t steps;       /* 0: 2000 */
     double lr;           /* 0: 0.001; falls to a tenth along half a cosine, after 100 steps of warming up */
-    double weight_decay; /* of matrices; 0: 0.1 */
-    double clip;         /* the most that the gradients' norm is; 0: 1 */
+    double weight_decay; /* of matrices; 0: 0.1, below 0: none */
+    double clip;         /* the most that the gradients' norm is; 0: 1, below 0: they are not clipped */
     double held_out;     /* pc_corpus_options */
     int64_t test_every;  /* steps from test to test; 0: 250 */
     int test_batches;    /* 0: 20 */

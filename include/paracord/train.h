@@ -56,7 +56,7 @@ typedef struct pc_train_options {
     int channels;                 /* 1 grey, 3 RGB; 0: 3 */
     double lr;                    /* 0: 0.001 */
     double momentum;              /* of "sgd" and "rmsprop" */
-    double weight_decay;          /* 0: none; of "adamw" 0.01 */
+    double weight_decay;          /* 0: none, of "adamw" 0.01; below 0: none */
     double clip;                  /* the greatest norm of all gradients together; 0: they are not clipped */
     double label_smoothing;       /* of the target so much is for all classes alike, in the loss of training (fit.h) */
     double cutmix;                /* alpha: parts of pictures of training are those of others; 0: not (fit.h) */

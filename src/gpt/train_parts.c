@@ -26,12 +26,14 @@ static bool is_precision(const char *name)
 static pc_status check(const pc_gpt_train_options *o)
 {
     const bool fine = o->steps >= 0 && o->batch >= -1 && o->test_every >= 0 && o->test_batches >= 0 && o->lr >= 0 &&
-                      o->weight_decay >= 0 && o->clip >= 0 && o->lr < 1e6 && o->vocabulary >= 0;
+                      o->lr < 1e6 && !isnan(o->weight_decay) && !isnan(o->clip) && o->vocabulary >= 0;
     if (!fine)
         return pc__fail(
             PC_ERR_ARGUMENT,
             "pc_gpt_train: steps %lld, batch %d, test_every %lld, test_batches %d, lr %g, weight_decay %g, clip %g: "
-            "none can be below 0, but the batch, -1 for as many as there is memory for",
+            "all are numbers, and only the batch (-1: as many as there is memory for), weight_decay and clip (none) "
+            "can be "
+            "below 0",
             (long long)o->steps, o->batch, (long long)o->test_every, o->test_batches, o->lr, o->weight_decay, o->clip);
     if (o->zero < 0 || o->zero > 3 || o->accumulate < 0)
         return pc__fail(
@@ -56,6 +58,12 @@ static pc_status check(const pc_gpt_train_options *o)
     return PC_OK;
 }
 
+/* 0 as given means what is usual, below 0 none; as settled 0 is none. */
+static double settle(double given, double usual)
+{
+    return given < 0 ? 0 : given > 0 ? given : usual;
+}
+
 static void fill_in(pc_gpt_train_options *o)
 {
     o->out = o->out ? o->out : "gpt";
@@ -68,8 +76,8 @@ static void fill_in(pc_gpt_train_options *o)
     o->tensor_parallel = o->tensor_parallel ? o->tensor_parallel : 1;
     o->steps = o->steps ? o->steps : 2000;
     o->lr = o->lr > 0 ? o->lr : 1e-3;
-    o->weight_decay = o->weight_decay > 0 ? o->weight_decay : 0.1;
-    o->clip = o->clip > 0 ? o->clip : 1;
+    o->weight_decay = settle(o->weight_decay, 0.1);
+    o->clip = settle(o->clip, 1);
     o->test_every = o->test_every ? o->test_every : 250;
     o->test_batches = o->test_batches ? o->test_batches : 20;
     o->sample = o->sample ? o->sample : 200;
@@ -162,12 +170,14 @@ static pc_status make_network(pc__gpt_training *t)
 static pc_status make_optimizer(pc__gpt_training *t)
 {
     pc_module *of = t->zero ? pc_zero_part(t->zero) : t->gpt;
-    t->optimizer = pc_adamw(of, .lr = t->o.lr, .beta1 = 0.9, .beta2 = 0.99, .weight_decay = t->o.weight_decay);
+    const pc_adam_options adam = {.lr = t->o.lr, .beta1 = 0.9, .beta2 = 0.99, .weight_decay = t->o.weight_decay};
+    t->optimizer = adam.weight_decay > 0 ? pc_adamw_new(of, adam) : pc_adam_new(of, adam);
     if (!t->optimizer)
         return pc_error_last()->status;
     PC__TRY(pc_optimizer_group(t->optimizer, "*", .max_dims = 1, .no_decay = true));
-    PC__TRY(t->network && !t->zero ? pc_tensor_parallel_clip(t->gpt, t->optimizer, t->o.clip)
-                                   : pc_optimizer_set_clip(t->optimizer, PC_CLIP_NORM, t->o.clip));
+    if (t->o.clip > 0)
+        PC__TRY(t->network && !t->zero ? pc_tensor_parallel_clip(t->gpt, t->optimizer, t->o.clip)
+                                       : pc_optimizer_set_clip(t->optimizer, PC_CLIP_NORM, t->o.clip));
     t->schedule = (pc_schedule){.kind = PC_SCHEDULE_COSINE,
                                 .lr = t->o.lr,
                                 .least = t->o.lr / 10,

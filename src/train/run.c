@@ -45,7 +45,7 @@ static pc_status check_numbers(const pc_train_options *s)
                    {"val_split", s->val_split, 0, 0.99},
                    {"threads", s->threads, 0, 4096},
                    {"early_stop", s->early_stop, 0, 1e6},
-                   {"weight_decay", s->weight_decay, 0, 1e3},
+                   {"weight_decay", s->weight_decay, -1, 1e3},
                    {"clip", s->clip, 0, 1e30},
                    {"warmup", s->warmup, 0, 1e9},
                    {"pad", s->pad, 0, 4096},
@@ -94,6 +94,8 @@ static pc_status settle_settings(pc__run *run, const pc_train_options *given)
     s->channels = s->channels ? s->channels : 3;
     s->lr = s->lr != 0 ? s->lr : 1e-3;
     PC__TRY(check_numbers(s));
+    if (s->weight_decay < 0)
+        s->weight_decay = strcmp(s->optimizer, "adamw") == 0 ? -1 : 0; /* of the others 0 is none already */
     PC__TRY(pc__run_check_begin(run));
     if (s->nesterov && (strcmp(s->optimizer, "sgd") != 0 || s->momentum == 0))
         return pc__fail(PC_ERR_ARGUMENT, "nesterov is for \"sgd\" with a momentum, not for \"%.40s\" with %g",
@@ -122,7 +124,7 @@ static pc_status settle_settings(pc__run *run, const pc_train_options *given)
 /* Keras's numbers where Keras and PyTorch differ: the file goes on there. */
 static pc_optimizer *make_optimizer(pc_module *net, const pc_train_options *s)
 {
-    const pc_adam_options adam = {.lr = s->lr, .epsilon = 1e-7, .weight_decay = s->weight_decay};
+    const pc_adam_options adam = {.lr = s->lr, .epsilon = 1e-7, .weight_decay = PC__MAX(s->weight_decay, 0)};
     switch (choice("optimiser", s->optimizer, optimizers, PC__COUNT(optimizers))) {
     case 0:
         return pc_adam_new(net, adam);
@@ -130,7 +132,7 @@ static pc_optimizer *make_optimizer(pc_module *net, const pc_train_options *s)
         return pc_sgd(net, .lr = s->lr, .momentum = s->momentum, .nesterov = s->nesterov,
                       .weight_decay = s->weight_decay);
     case 2:
-        return pc_adamw_new(net, adam);
+        return s->weight_decay < 0 ? pc_adam_new(net, adam) : pc_adamw_new(net, adam);
     case 3:
         return pc_rmsprop(net, .lr = s->lr, .alpha = 0.9, .epsilon = 1e-7, .momentum = s->momentum,
                           .weight_decay = s->weight_decay);

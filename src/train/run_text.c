@@ -139,7 +139,7 @@ static void put_steps(pc__text *text, const pc__run *run)
     for (int i = 0; i < PC__COUNT(numbers); i++)
         if (numbers[i].value != 0) {
             pc__text_add(text, "--%s ", numbers[i].name);
-            pc__json_number(text, numbers[i].value);
+            pc__json_number(text, PC__MAX(numbers[i].value, 0)); /* below 0: none, and the usual is some */
             pc__text_add(text, "\n");
         }
     if (s->nesterov)

@@ -13,7 +13,7 @@ typedef struct settings {
     bool quiet, flip;
     int epochs;
     uint64_t seed;
-    double rate, share, pair[2], wide;
+    double rate, share, pair[2], wide, decay;
     int size[2];
     const char *arch, *device, *out;
 } settings;
@@ -28,6 +28,7 @@ static const cli_option rows[] = {
     {"rate", 'l', CLI_FLOAT, AT(rate), "0.001", "RATE", .help = "Rate", .min = 0, .max = 10, .above = true},
     {"share", 0, CLI_FLOAT, AT(share), NULL, "SHARE", .help = "Share", .min = -1, .max = 1},
     {"wide", 0, CLI_FLOAT, AT(wide), NULL, "X", .help = "No upper bound", .min = 2, .max = INFINITY},
+    {"decay", 0, CLI_FLOAT, AT(decay), "auto", "X", .help = "Decay", .min = 0, .max = 1, .automatic = true},
     {"pair", 'p', CLI_PAIR, AT(pair), "0.8,1.2", "A,B", .help = "Pair", .min = 0, .max = 2},
     {"size", 's', CLI_SIZE, AT(size), "64", "PIXELS", .help = "Size", .min = 8, .max = 1024},
     {"arch", 'a', CLI_CHOICE, AT(arch), "article", "NAME", .help = "Network", .choices = archs},
@@ -122,6 +123,9 @@ static void every_kind_of_value(void **state)
     assert_close(parse(any, "--rate", "1e-4", NULL)->s.rate, 1e-4, 0);
     assert_close(parse(any, "--share", "-.5", NULL)->s.share, -0.5, 0);
     assert_close(parse(any, "--wide", "1e300", NULL)->s.wide, 1e300, 0);
+    assert_close(parse(any, NULL)->s.decay, -1, 0);
+    assert_close(parse(any, "--decay", "0", NULL)->s.decay, 0, 0);
+    assert_close(parse(any, "--decay", "0", "--decay=auto", NULL)->s.decay, -1, 0);
     outcome *o = parse(any, "-p", "0.5,2", NULL);
     assert_true(o->fine);
     assert_close(o->s.pair[0], 0.5, 0);
@@ -154,6 +158,7 @@ static void values_out_of_range(void **state)
     assert_says("--rate 0: must be more than 0, at most 10", "--rate=0");
     assert_says("--rate 1e999: must be more than 0, at most 10", "--rate=1e999");
     assert_says("--share -1.5: must be -1 to 1", "--share", "-1.5");
+    assert_says("--decay -1: must be 0 to 1, or auto", "--decay=-1");
     assert_says("--wide 1: must be 2 or more", "--wide", "1");
     assert_says("--size 7: must be a whole number for both sides, or HEIGHTxWIDTH, each 8 to 1024", "--size", "7");
     assert_says("--size 28x: must be a whole number for both sides, or HEIGHTxWIDTH, each 8 to 1024", "--size", "28x");
@@ -167,6 +172,7 @@ static void values_that_are_none(void **state)
 {
     (void)state;
     assert_says("--epochs ten: must be a whole number, 1 to 100000", "--epochs", "ten");
+    assert_says("--decay none: must be a number, 0 to 1, or auto", "--decay", "none");
     assert_says("--epochs 2.5: must be a whole number, 1 to 100000", "--epochs", "2.5");
     assert_says("--epochs  3: must be a whole number, 1 to 100000", "--epochs", " 3");
     assert_says("--epochs \"\": must be a whole number, 1 to 100000", "--epochs=");

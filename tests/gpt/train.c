@@ -251,6 +251,35 @@ static void from_tokens(void **state)
     pc_text_free(text);
 }
 
+/* None at all is what a limit that is never reached and a decay that rounds away come to, and not the usual ones. */
+static void without_clipping_and_decay(void **state)
+{
+    (void)state;
+    static const double settings[][2] = {{-1, -1}, {1e9, 1e-30}, {0, 0}};
+    static const char *const models[] = {"c/model.safetensors", "b/model.safetensors", "b/model.safetensors"};
+    pc_gpt_train_callbacks callbacks;
+    pc_gpt_train_summary summary;
+    listener l = {.stop_at = -1};
+    size_t n[2];
+    uint8_t *a, *b;
+    for (int i = 0; i < 3; i++) {
+        pc_gpt_train_options options = small(i ? "b" : "c", &callbacks, &l);
+        options.steps = 4;
+        options.clip = settings[i][0];
+        options.weight_decay = settings[i][1];
+        assert_ok(pc_gpt_train(options, &summary));
+        assert_ok(pc__file_read(in_folder("c/model.safetensors"), &a, &n[0]));
+        assert_ok(pc__file_read(in_folder(models[i]), &b, &n[1]));
+        assert_int_equal(n[0], n[1]);
+        assert_int_equal(memcmp(a, b, n[0]) == 0, i < 2);
+        pc__free(a);
+        pc__free(b);
+    }
+    pc_gpt_train_options options = small("c", &callbacks, &l);
+    options.clip = NAN;
+    assert_fails(pc_gpt_train(options, &summary), PC_ERR_ARGUMENT, "clip nan");
+}
+
 static void wrong_settings(void **state)
 {
     (void)state;
@@ -278,9 +307,9 @@ static void wrong_settings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(goes_on_to_the_same_bits), cmocka_unit_test(the_folder_can_be_used),
-        cmocka_unit_test(from_another_network),     cmocka_unit_test(from_tokens),
-        cmocka_unit_test(wrong_settings),
+        cmocka_unit_test(goes_on_to_the_same_bits),   cmocka_unit_test(the_folder_can_be_used),
+        cmocka_unit_test(from_another_network),       cmocka_unit_test(from_tokens),
+        cmocka_unit_test(without_clipping_and_decay), cmocka_unit_test(wrong_settings),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }

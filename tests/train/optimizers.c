@@ -122,6 +122,25 @@ static void schedules_go_on_where_they_were(void **state)
     }
 }
 
+/* AdamW without decay is Adam; its usual decay is another training. */
+static void no_decay_is_none(void **state)
+{
+    (void)state;
+    pc_train_summary summary;
+    pc_train_options s = settings("adam-0");
+    s.keep = "last";
+    assert_ok(pc_train_folder(s, &summary));
+    test_path out = joined(root.s, "adamw-0");
+    s.out = out.s;
+    s.optimizer = "adamw";
+    s.weight_decay = -1;
+    assert_ok(pc_train_folder(s, &summary));
+    assert_same_models("adam-0", "adamw-0");
+    s.resume = true;
+    s.weight_decay = 0;
+    assert_fails(pc_train_folder(s, &summary), PC_ERR_STATE, "--weight-decay 0.0,");
+}
+
 static void what_makes_no_sense_is_refused(void **state)
 {
     (void)state;
@@ -160,6 +179,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_name_the_optimiser_as_keras_does),
         cmocka_unit_test(schedules_go_on_where_they_were),
+        cmocka_unit_test(no_decay_is_none),
         cmocka_unit_test(what_makes_no_sense_is_refused),
         cmocka_unit_test(a_rate_that_is_too_high_ends_the_run),
     };
