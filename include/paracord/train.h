@@ -33,7 +33,8 @@ typedef struct pc_train_options {
     const char *device;    /* "auto", "cpu", ... */
     const char *precision; /* "float32", "bf16", "f16": of products while training; the model is float32 (amp.h) */
     /* A safetensors file, or one of torch.save, whose weights the network begins with, by name (weights.h), such as torchvision's; NULL: none. Its
-     * last layer begins as without where the file's has another number of outputs. */
+     * last layer begins as without where the file's has another number of outputs. Where all names have one thing more in front,
+     * such as the "module." of PyTorch's DataParallel, that is left out. */
     const char *init_from;
     /* "none"; or "backbone", with init_from: all but the last layer stays as it begins, and is in evaluation mode, where
      * norms of batches go by their running statistics and nothing is dropped. */

@@ -1,5 +1,8 @@
 /* weights.h: safetensors files: named tensors, as Hugging Face and most who publish weights keep them. State dicts of
- * torch.save (.pth, .pt) are read, too, by what is in the file, and nothing in them is run.
+ * torch.save (.pth, .pt) are read, too, by what is in the file, and nothing in them is run. Where that is a training's
+ * checkpoint, its tensors are those of the one dictionary in it that is called state_dict, model, model_state_dict or
+ * model_state; if there is none, or several are, tensors of all dictionaries (and lists) in it count, with the names of these in
+ * front: "generator.0.weight", which .prefix = "generator." then takes as a module's "0.weight".
  *
  *     if (pc_weights_save(net, "net.safetensors") != PC_OK)
  *         return pc_report(stderr);
@@ -72,8 +75,11 @@ PC_API PC_MUST_USE pc_status pc_weights_write(const char *path, const pc_paramet
 
 typedef struct pc_weights_options {
     int reserved_;
-    const char *prefix; /* names in the file begin with it, and go on as the module's: "transformer."; NULL: none */
-    bool partial; /* what the module lacks in the file stays as it is; what the file has besides is not looked at */
+    /* Names in the file begin with it, and go on as the module's: "transformer."; what begins otherwise is not looked at. NULL:
+     * none */
+    const char *prefix;
+    bool partial; /* what the module lacks in the file stays as it is, but something must be there; what the file has
+                   * besides is not looked at */
     const char
         *leave; /* what has such a name, with *, ? and [...] as in file names ("fc.*"), stays as it is, and is not
                         * looked at in the file; NULL: nothing */

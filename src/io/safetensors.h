@@ -69,6 +69,9 @@ pc_status pc__weights_header(pc_weights *weights, const char *bytes, size_t n, i
 /* Put the list into the order of its names, which must differ: PC_ERR_FORMAT. */
 pc_status pc__weights_sort(const pc_weights *weights);
 
+/* The first tensor whose name is something, a point and `name`; NULL for none. How many there are. */
+const pc__weight *pc__weights_behind(const pc_weights *w, const char *name, int *count);
+
 /* All n bytes of the file at `from`. */
 pc_status pc__weights_bytes(const pc_weights *w, int64_t from, void *to, size_t n);
 

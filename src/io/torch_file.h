@@ -31,11 +31,17 @@ typedef struct pc__torch_storages {
 pc_status pc__torch_archive(const pc_weights *w, int64_t size, uint8_t **pickle, size_t *n,
                             pc__torch_storages *storages);
 
-/* torch_state.c: names that state dicts have in them; a storage's type and key, false where the value is none; and the
- * tensors of a state dict, with the places of their storages. */
+/* torch_state.c: names that state dicts have in them; a storage's type and key, false where the value is none; the call that
+ * makes a tensor, also of a parameter, NULL for all else; and what it says of type, shape and place. */
 extern const char *const pc__torch_names[];
 bool pc__torch_storage_of(const pc__pickle *p, const pc__pickled *kept, const pc__weight_type **type, char key[32],
                           int64_t *count);
+const pc__pickled *pc__torch_tensor_of(const pc__pickle *p, const pc__pickled *v);
+pc_status pc__torch_tensor_take(pc_weights *w, const pc__pickle *p, const pc__pickled *call, pc__weight *t,
+                                const pc__torch_storages *storages);
+
+/* torch_names.c: all tensors of a pickle, or of the state dict in it, into the list of `w`. Tensors of dictionaries and lists in
+ * these have their names in front, with points between. */
 pc_status pc__torch_state(pc_weights *w, const pc__pickle *p, pc__torch_storages *storages);
 
 /* The storage of that key, of a list in order; NULL. */

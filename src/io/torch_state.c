@@ -1,4 +1,4 @@
-/* torch_state.c: the tensors of a state dict, of the values that a pickle has. */
+/* torch_state.c: a tensor of a state dict, of the values that a pickle has. */
 #include "io/pickle.h"
 #include "io/torch_file.h"
 
@@ -91,16 +91,11 @@ static bool is_call(const pc__pickle *p, const pc__pickled *v, const char *name)
 }
 
 /* The call that makes a tensor, also of a parameter; NULL for all else. */
-static const pc__pickled *tensor_of(const pc__pickle *p, const pc__pickled *v)
+const pc__pickled *pc__torch_tensor_of(const pc__pickle *p, const pc__pickled *v)
 {
     if (is_call(p, v, PARAMETER))
         v = pc__pickle_at(p, v, 0);
     return is_call(p, v, REBUILD) || is_call(p, v, REBUILD_TYPED) ? v : NULL;
-}
-
-static bool same_name(const pc__pickled *v, const pc__weight *t)
-{
-    return v->length == strlen(t->name) && memcmp(v->text, t->name, v->length) == 0;
 }
 
 enum { DIMS = 64 }; /* PyTorch's most */
@@ -144,8 +139,8 @@ static pc_status unclear(const pc_weights *w, const pc__weight *t)
 
 /* (storage, offset, sizes, strides, requires_grad, hooks, what is to be done with the numbers), the last if there is
  * something; a typed one has its dtype in front of that, and a storage that is counted in bytes. */
-static pc_status take_tensor(pc_weights *w, const pc__pickle *p, const pc__pickled *call, pc__weight *t,
-                             const pc__torch_storages *storages)
+pc_status pc__torch_tensor_take(pc_weights *w, const pc__pickle *p, const pc__pickled *call, pc__weight *t,
+                                const pc__torch_storages *storages)
 {
     const pc__pickled *kept = pc__pickle_at(p, call, 0), *offset = pc__pickle_at(p, call, 1),
                       *sizes = pc__pickle_at(p, call, 2), *strides = pc__pickle_at(p, call, 3);
@@ -180,56 +175,4 @@ static pc_status take_tensor(pc_weights *w, const pc__pickle *p, const pc__pickl
     t->begin = place->begin + offset->whole * t->type->bytes;
     t->end = t->begin + t->count * t->type->bytes;
     return PC_OK;
-}
-
-static pc_status add(pc_weights *w, const pc__pickle *p, const pc__pickled *name, const pc__pickled *call,
-                     const pc__torch_storages *storages)
-{
-    PC__TRY(pc__grow((void **)&w->list, &w->room, w->count, sizeof *w->list));
-    pc__weight *t = &w->list[w->count++];
-    *t = (pc__weight){.name = pc__alloc(name->length + 1)};
-    if (!t->name)
-        return PC_ERR_MEMORY;
-    memcpy(t->name, name->text, name->length);
-    t->name[name->length] = 0;
-    if (!same_name(name, t))
-        return pc__fail(PC_ERR_FORMAT, "%s: a tensor's name has a zero byte in it", w->path);
-    return take_tensor(w, p, call, t, storages);
-}
-
-static pc_status add_all(pc_weights *w, const pc__pickle *p, const pc__pickled *dict,
-                         const pc__torch_storages *storages)
-{
-    for (int i = dict->first; i >= 0; i = p->items[p->items[i].next].next) {
-        const pc__pickled *name = &p->values[p->items[i].value];
-        const pc__pickled *call = tensor_of(p, &p->values[p->items[p->items[i].next].value]);
-        if (call && name->kind == PC__PICKLED_TEXT)
-            PC__TRY(add(w, p, name, call, storages));
-    }
-    return PC_OK;
-}
-
-/* A training's checkpoint has the state dict under one of these. */
-static const pc__pickled *inner(const pc__pickle *p, const pc__pickled *dict)
-{
-    static const char *const names[] = {"state_dict", "model", "model_state_dict", "model_state"};
-    for (int i = dict->first; i >= 0; i = p->items[p->items[i].next].next)
-        for (int k = 0; k < PC__COUNT(names); k++)
-            if (pc__pickled_is(&p->values[p->items[i].value], PC__PICKLED_TEXT, names[k]) &&
-                p->values[p->items[p->items[i].next].value].kind == PC__PICKLED_DICT)
-                return &p->values[p->items[p->items[i].next].value];
-    return NULL;
-}
-
-pc_status pc__torch_state(pc_weights *w, const pc__pickle *p, pc__torch_storages *storages)
-{
-    const pc__pickled *dict = &p->values[p->root];
-    if (dict->kind == PC__PICKLED_DICT && inner(p, dict))
-        dict = inner(p, dict);
-    pc__torch_sort(storages);
-    if (dict->kind == PC__PICKLED_DICT)
-        PC__TRY(add_all(w, p, dict, storages));
-    return w->count ? PC_OK
-                    : pc__fail(PC_ERR_FORMAT,
-                               "%s has no tensors by name; torch.save(network.state_dict(), ...) writes such", w->path);
 }

@@ -19,7 +19,7 @@ typedef struct job {
     pc_weights *file;
     const pc_weights_options *options;
     pc__text name; /* in the file */
-    int used;
+    int wanted, used;
 } job;
 
 static const pc__weight *place_of(job *j, const char *name)
@@ -34,6 +34,37 @@ static bool is_left(const job *j, const char *name)
     return j->options->leave && fnmatch(j->options->leave, name, 0) == 0;
 }
 
+const pc__weight *pc__weights_behind(const pc_weights *w, const char *name, int *count)
+{
+    const pc__weight *first = NULL;
+    const size_t n = strlen(name);
+    *count = 0;
+    for (int i = 0; i < w->count; i++) {
+        const size_t length = strlen(w->list[i].name);
+        if (length <= n || w->list[i].name[length - n - 1] != '.' || strcmp(w->list[i].name + length - n, name) != 0)
+            continue;
+        first = first ? first : &w->list[i];
+        ++*count;
+    }
+    return first;
+}
+
+/* Files have modules in parts of others, too: "module.0.weight". */
+static pc_status fail_missing(const job *j)
+{
+    int count;
+    const pc__weight *behind = pc__weights_behind(j->file, j->name.data, &count);
+    const int front = behind ? (int)(strlen(behind->name) - j->name.length) : 0;
+    if (count == 0)
+        return pc__fail(PC_ERR_NOT_FOUND, "%s has no tensor \"%.120s\", which the module has", j->file->path,
+                        j->name.data);
+    return pc__fail(PC_ERR_NOT_FOUND,
+                    "%s has no tensor \"%.120s\", which the module has, but \"%.120s\"%s; the prefix \"%.*s\" "
+                    "chooses that",
+                    j->file->path, j->name.data, behind->name, count > 1 ? " and others that end so" : "", front,
+                    behind->name);
+}
+
 static pc_status check(void *context, const char *name, pc__named *part)
 {
     job *j = context;
@@ -45,11 +76,9 @@ static pc_status check(void *context, const char *name, pc__named *part)
         j->used += t != NULL;
         return PC_OK;
     }
+    j->wanted++;
     if (!t)
-        return j->options->partial || strcmp(part->name, "num_batches_tracked") == 0
-                   ? PC_OK
-                   : pc__fail(PC_ERR_NOT_FOUND, "%s has no tensor \"%.120s\", which the module has", j->file->path,
-                              j->name.data);
+        return j->options->partial || strcmp(part->name, "num_batches_tracked") == 0 ? PC_OK : fail_missing(j);
     j->used++;
     const bool same = t->ndim == own->ndim && memcmp(t->shape, own->shape, (size_t)own->ndim * sizeof *t->shape) == 0;
     if (!same) {
@@ -79,18 +108,19 @@ static pc_status read_one(void *context, const char *name, pc__named *part)
     return status;
 }
 
+/* What has not the prefix is another module's. */
 static bool is_known(const job *j, const char *name, const pc_parameter *list, int count)
 {
     const size_t skip = j->options->prefix ? strlen(j->options->prefix) : 0;
     if (skip && strncmp(name, j->options->prefix, skip) != 0)
-        return false;
+        return true;
     for (int i = 0; i < count; i++)
         if (strcmp(list[i].name, name + skip) == 0)
             return true;
     return is_left(j, name + skip);
 }
 
-/* Name the first tensor of the file that the module does not have. */
+/* Name the first tensor of the file, or of the part of it with the prefix, that the module does not have. */
 static pc_status fail_more(const job *j, const pc_module *module)
 {
     int count, i = 0;
@@ -110,6 +140,10 @@ static pc_status fail_more(const job *j, const pc_module *module)
 static pc_status load(job *j, pc_module *module)
 {
     PC__TRY(pc__module_visit_state(module, check, j));
+    if (j->options->partial && j->wanted && !j->used)
+        return pc__fail(PC_ERR_NOT_FOUND, "%s has none of the module's tensors%s%.80s%s", j->file->path,
+                        j->options->prefix ? " with the prefix \"" : "", j->options->prefix ? j->options->prefix : "",
+                        j->options->prefix ? "\"" : "");
     if (!j->options->partial && j->used != j->file->count)
         PC__TRY(fail_more(j, module));
     pc_status status = PC_OK;

@@ -1,8 +1,9 @@
 /* run_begin.c: how the network of a run begins: with the weights of a file, and with a part of it frozen. */
+#include "io/safetensors.h"
 #include "nn/module.h"
 #include "train/run.h"
 
-#include <paracord/weights.h>
+enum { PREFIX_MAX = 128 };
 
 pc_status pc__run_check_begin(const pc__run *run)
 {
@@ -34,11 +35,11 @@ static pc_status find_head(pc__run *run)
 }
 
 /* The outputs of the last layer in the file; -1 where it has no such layer. */
-static int64_t outputs_in(const pc_weights *file, const char *head)
+static int64_t outputs_in(const pc_weights *file, const char *prefix, const char *head)
 {
-    char name[80];
+    char name[PREFIX_MAX + 80];
     pc_weights_entry entry;
-    snprintf(name, sizeof name, "%s.weight", head);
+    snprintf(name, sizeof name, "%s%s.weight", prefix, head);
     if (pc_weights_find(file, name, &entry) != PC_OK) {
         pc_error_clear();
         return -1;
@@ -46,21 +47,48 @@ static int64_t outputs_in(const pc_weights *file, const char *head)
     return entry.shape.ndim ? entry.shape.dim[0] : -1;
 }
 
+/* What stands in front of the network's names in the file: nothing, or such as "module.", if only one does. */
+static pc_status find_prefix(const pc__run *run, const pc_weights *file, char prefix[PREFIX_MAX])
+{
+    pc_parameter first;
+    int count;
+    *prefix = 0;
+    if (!pc_module_parameter_list(run->fit.net, &first, 1) || pc__weights_find(file, first.name))
+        return PC_OK;
+    const pc__weight *behind = pc__weights_behind(file, first.name, &count);
+    const size_t n = behind ? strlen(behind->name) - strlen(first.name) : 0;
+    if (count > 1)
+        return pc__fail(
+            PC_ERR_NOT_FOUND,
+            "%s has several networks, such as that of \"%.80s\"; in Python save the one to begin with alone: "
+            "torch.save(network.state_dict(), ...)",
+            file->path, behind->name);
+    if (n >= PREFIX_MAX)
+        return PC_OK; /* loading says what is missing */
+    snprintf(prefix, PREFIX_MAX, "%.*s", (int)n, behind ? behind->name : "");
+    return PC_OK;
+}
+
 static pc_status take(pc__run *run)
 {
-    char leave[80], weight[80];
+    char leave[80], weight[80], prefix[PREFIX_MAX];
     pc__text words = {0};
     snprintf(leave, sizeof leave, "%s.*", run->head);
     snprintf(weight, sizeof weight, "%s.weight", run->head);
     pc_weights *file = pc_weights_open(run->s.init_from);
     if (!file)
         return pc_error_last()->status;
-    const int64_t theirs = outputs_in(file, run->head);
+    const pc_status found = find_prefix(run, file, prefix);
+    const int64_t theirs = found == PC_OK ? outputs_in(file, prefix, run->head) : -1;
     pc_weights_free(file);
+    PC__TRY(found);
     const int64_t ours = pc_tensor_size(pc_module_parameter(run->fit.net, weight), 0);
     const bool fits = theirs == ours;
-    PC__TRY(pc_weights_load(run->fit.net, run->s.init_from, (pc_weights_options){.leave = fits ? NULL : leave}));
+    PC__TRY(pc_weights_load(run->fit.net, run->s.init_from,
+                            (pc_weights_options){.prefix = prefix, .leave = fits ? NULL : leave}));
     pc__text_add(&words, "weights from %s", run->s.init_from);
+    if (*prefix)
+        pc__text_add(&words, ", those of \"%.*s\"", (int)strlen(prefix) - 1, prefix);
     if (!fits && theirs >= 0)
         pc__text_add(&words, ", but for the last layer, %s: it has %lld output%s there and %lld here", run->head,
                      (long long)theirs, theirs == 1 ? "" : "s", (long long)ours);

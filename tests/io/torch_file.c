@@ -98,11 +98,42 @@ static void later_dtypes_are_read(void **state)
     assert_no_leak();
 }
 
+/* Nothing is left out without a word. */
+static void dictionaries_in_dictionaries(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int n;
+    } all[] = {{"generator.0.bias", 2},  {"generator.0.weight", 6}, {"list.0", 3}, {"list.2.0", 2}, {"other.", 1},
+               {"other.body.0.bias", 2}, {"other.body.0.weight", 6}};
+    pc_weights *file = pc_weights_open(golden("nested.pth"));
+    assert_not_null_ok(file);
+    assert_int_equal(pc_weights_count(file), 9);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        check(file, all[i].name, PC_F32, all[i].n == 6 ? PC_SHAPE(2, 3) : PC_SHAPE(all[i].n), 0, 2);
+    check(file, "optimizer.state.0.exp_avg", PC_F32, PC_SHAPE(2, 3), 0, 2);
+    pc_weights_free(file);
+    pc_module *net = on_device(pc_sequential(pc_linear(3, 2)));
+    assert_ok(pc_weights_load(net, golden("settings.pth"), (pc_weights_options){0}));
+    assert_ok(pc_weights_load(net, golden("nested.pth"), (pc_weights_options){.prefix = "generator."}));
+    assert_ok(pc_weights_load(net, golden("parallel.pth"), (pc_weights_options){.prefix = "module."}));
+    assert_fails(pc_weights_load(net, golden("parallel.pth"), (pc_weights_options){0}), PC_ERR_NOT_FOUND,
+                 "but \"module.0.weight\"; the prefix \"module.\" chooses that");
+    assert_fails(pc_weights_load(net, golden("twice.pth"), (pc_weights_options){0}), PC_ERR_NOT_FOUND,
+                 "but \"model.0.weight\" and others that end so; the prefix \"model.\" chooses that");
+    pc_module_free(net);
+    assert_no_leak();
+}
+
 static void what_is_no_weights_is_refused(void **state)
 {
     (void)state;
     assert_fails(pc_weights_open(golden("turned.pth")), PC_ERR_UNSUPPORTED, "does not lie in C order");
     assert_fails(pc_weights_open(golden("negated.pth")), PC_ERR_UNSUPPORTED, "\"negated\" is to be negated");
+    assert_fails(pc_weights_open(golden("round.pth")), PC_ERR_FORMAT, "contain each other");
+    assert_fails(pc_weights_open(golden("keyed.pth")), PC_ERR_FORMAT,
+                 "neither text nor a whole number: \"?.0.weight\"");
     assert_fails(pc_weights_open(golden("network.pth")), PC_ERR_UNSUPPORTED, "torch.nn.modules.linear.Linear");
     assert_fails(pc_weights_open(golden("harm.pth")), PC_ERR_UNSUPPORTED, "posix.system");
     assert_fails(pc_weights_open(golden("packed.pth")), PC_ERR_UNSUPPORTED, "is packed");
@@ -261,6 +292,7 @@ static void memory_that_runs_out(void **state)
     (void)state;
     fail_each("open a file", open_one, "training.pth", false);
     fail_each("open an older one", open_one, "old.pth", false);
+    fail_each("open one of many networks", open_one, "nested.pth", false);
 }
 
 static int make_path(void **state)
@@ -282,9 +314,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_that_runs_out), /* while nothing else is alive */
-        cmocka_unit_test(state_dicts_are_read),          cmocka_unit_test(later_dtypes_are_read),
-        cmocka_unit_test(what_is_no_weights_is_refused), cmocka_unit_test(pickles_that_make_no_sense),
-        cmocka_unit_test(many_storages_of_many_values),  cmocka_unit_test(damaged_files_are_errors),
+        cmocka_unit_test(state_dicts_are_read),         cmocka_unit_test(later_dtypes_are_read),
+        cmocka_unit_test(dictionaries_in_dictionaries), cmocka_unit_test(what_is_no_weights_is_refused),
+        cmocka_unit_test(pickles_that_make_no_sense),   cmocka_unit_test(many_storages_of_many_values),
+        cmocka_unit_test(damaged_files_are_errors),
     };
     return cmocka_run_group_tests_name("io.torch_file", tests, make_path, drop_path);
 }

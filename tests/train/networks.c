@@ -195,6 +195,50 @@ static int kept(const char *run, const char *file)
     return same;
 }
 
+/* The tensors of a file again, each once with each of these in front. */
+static test_path given_again(const char *name, const char *file, const char *const *prefixes, int count)
+{
+    enum { MOST = 640 };
+    static pc_parameter list[MOST];
+    const test_path path = placed(root.s, name);
+    pc_weights *whole = pc_weights_open(file);
+    assert_not_null_ok(whole);
+    const int each = pc_weights_count(whole);
+    assert_true(each * count <= MOST);
+    PC_SCOPE {
+        for (int i = 0; i < each * count; i++) {
+            pc_weights_entry entry;
+            assert_ok(pc_weights_query(whole, i % each, &entry));
+            snprintf(list[i].name, sizeof list[i].name, "%s%s", prefixes[i / each], entry.name);
+            list[i].tensor = pc_weights_read(whole, entry.name, PC_DEVICE_CPU);
+        }
+        assert_ok(pc_weights_write(path.s, list, each * count, NULL));
+    }
+    pc_weights_free(whole);
+    return path;
+}
+
+/* As DataParallel names them, with a last layer that fits and one that does not. */
+static void weights_are_found_in_a_part_of_a_file(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"module.", "ema.module."};
+    listener l = {.stop_at = 0};
+    const test_path same = given("same.safetensors", 3), more = given("more.safetensors", 7),
+                    in = given_again("in.safetensors", same.s, names, 1),
+                    more_in = given_again("more-in.safetensors", more.s, names, 1),
+                    two = given_again("two.safetensors", same.s, names, 2);
+    assert_ok(train("in", "mobilenet_v2", (pc_train_options){.init_from = in.s, .freeze = "backbone"}, &l));
+    assert_non_null(strstr(l.said, "in.safetensors, those of \"module\""));
+    assert_null(strstr(l.said, "but for the last layer"));
+    assert_int_equal(kept("in", same.s), 314 - 2);
+    assert_ok(train("more-in", "mobilenet_v2", (pc_train_options){.init_from = more_in.s, .freeze = "backbone"}, &l));
+    assert_non_null(strstr(l.said, "but for the last layer, classifier.1: it has 7 outputs there and 3 here"));
+    assert_int_equal(kept("more-in", more.s), 314 - 2);
+    assert_fails(train("two", "mobilenet_v2", (pc_train_options){.init_from = two.s}, &l), PC_ERR_NOT_FOUND,
+                 "has several networks, such as that of \"ema.module.features.0.0.weight\"");
+}
+
 static void a_frozen_backbone_stays(void **state)
 {
     (void)state;
@@ -241,9 +285,13 @@ static void what_cannot_begin_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_file_is_a_classifier),        cmocka_unit_test(what_is_set_is_noted),
-        cmocka_unit_test(weights_alone_are_no_classifier), cmocka_unit_test(goes_on_as_if_it_had_not_stopped),
-        cmocka_unit_test(a_frozen_backbone_stays),         cmocka_unit_test(what_cannot_begin_is_told),
+        cmocka_unit_test(the_file_is_a_classifier),
+        cmocka_unit_test(what_is_set_is_noted),
+        cmocka_unit_test(weights_alone_are_no_classifier),
+        cmocka_unit_test(goes_on_as_if_it_had_not_stopped),
+        cmocka_unit_test(weights_are_found_in_a_part_of_a_file),
+        cmocka_unit_test(a_frozen_backbone_stays),
+        cmocka_unit_test(what_cannot_begin_is_told),
     };
     return cmocka_run_group_tests_name("train.networks", tests, prepare, tidy);
 }
