@@ -3,7 +3,36 @@
 
 #include "nn/module.h"
 
+#include <paracord/autograd.h>
+
 enum { WORDS = 320 };
+
+enum { MANNER = 120 };
+
+static const char *words_of_manner(const pc__manner *m, char words[MANNER])
+{
+    char kind[48] = "pc_ddp";
+    if (m->stage)
+        snprintf(kind, sizeof kind, "pc_zero, stage %lld, ahead %lld", (long long)m->stage, (long long)m->ahead);
+    snprintf(words, MANNER, "%s, bucket_mb %.6g, reduce_dtype %s", kind, m->bucket_mb,
+             pc_dtype_name((pc_dtype)m->dtype));
+    return words;
+}
+
+pc_status pc__agree_on_manner(pc_group *group, pc__manner mine)
+{
+    char one[MANNER], other[MANNER];
+    pc__manner *all = pc__alloc((size_t)group->size * sizeof *all);
+    pc_status status = all ? pc__group_exchange(group, &mine, sizeof mine, all) : PC_ERR_MEMORY;
+    for (int r = 1; r < group->size && status == PC_OK; r++)
+        if (memcmp(&all[r], all, sizeof *all) != 0)
+            status =
+                pc__fail(PC_ERR_STATE,
+                         "ranks reduce their gradients otherwise: rank 0 has %s, and rank %d %s; give all the same",
+                         words_of_manner(all, one), r, words_of_manner(&all[r], other));
+    pc__free(all);
+    return status;
+}
 
 typedef struct summary {
     uint64_t sum;
@@ -14,8 +43,8 @@ typedef struct summary {
 static void words_of(const char *name, const pc_tensor *t, char words[WORDS])
 {
     const bool c_order = pc__is_contiguous(t);
-    snprintf(words, WORDS, "%.90s, %s %s%s", name, pc_dtype_name((pc_dtype)t->dtype), PC__SHAPE_OF(t),
-             c_order ? "" : " in another memory order than C's");
+    snprintf(words, WORDS, "%.90s, %s %s%s%s", name, pc_dtype_name((pc_dtype)t->dtype), PC__SHAPE_OF(t),
+             c_order ? "" : " in another memory order than C's", pc_requires_grad(t) ? "" : ", not trained");
 }
 
 static pc_status add(void *context, const char *name, pc__named *tensor)

@@ -6,7 +6,18 @@
 
 #include <paracord/nn.h>
 
-/* All ranks' modules have the same parameters and buffers: names, shapes, dtypes, memory orders. PC_ERR_STATE, in all ranks, names
+/* How gradients are reduced, and what is shared out: settings that the order and the sizes of all collectives follow from. */
+typedef struct pc__manner {
+    double bucket_mb;
+    int64_t stage; /* of ZeRO; 0: pc_ddp */
+    int64_t ahead;
+    int64_t dtype; /* in which those of float32 are reduced */
+} pc__manner;
+
+/* PC_ERR_STATE, in all ranks, names two whose settings differ, and these. */
+pc_status pc__agree_on_manner(pc_group *group, pc__manner mine);
+
+/* All ranks' modules have the same parameters and buffers: names, shapes, dtypes, memory orders, and which are trained. PC_ERR_STATE, in all ranks, names
  * the first that differs. */
 pc_status pc__agree_on_module(pc_group *group, pc_module *module);
 

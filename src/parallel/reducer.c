@@ -118,11 +118,15 @@ pc_status pc__reducer_open(pc__reducer *reducer, pc_module *module, pc_group *gr
     if (!(bucket_mb >= 0))
         return pc__fail(PC_ERR_ARGUMENT, "%s: a bucket of %g MB; it is 0 (the usual) or more", how.who, bucket_mb);
     PC__TRY(pc__module_visit(module, take, reducer));
+    const double size = bucket_mb > 0 ? bucket_mb : usual;
+    PC__TRY(pc__agree_on_manner(group, (pc__manner){.bucket_mb = size,
+                                                    .stage = how.stage,
+                                                    .ahead = how.ahead,
+                                                    .dtype = how.dtype ? how.dtype : PC_F32}));
+    PC__TRY(pc__agree_on_module(group, module));
     if (!reducer->count)
         return pc__fail(PC_ERR_ARGUMENT, "%s: no parameter of the module collects gradients", how.who);
-    PC__TRY(pc__agree_on_module(group, module));
-    PC__TRY(pc__buckets_make(&reducer->buckets, reducer->parameter, reducer->count,
-                             (bucket_mb > 0 ? bucket_mb : usual) * mb, how.parts));
+    PC__TRY(pc__buckets_make(&reducer->buckets, reducer->parameter, reducer->count, size * mb, how.parts));
     for (int b = 0; b < reducer->buckets.count && !how.briefly; b++)
         PC__TRY(pc__bucket_open(&reducer->buckets, b));
     return PC_OK;

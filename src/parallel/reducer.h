@@ -12,10 +12,11 @@ typedef struct pc__reducer pc__reducer;
 
 /* What differs between kinds of data parallel training. */
 typedef struct pc__reduction {
-    const char *who; /* for errors */
-    int parts;       /* of a bucket */
-    pc_dtype dtype;  /* in which those of float32 are reduced (narrow.h) */
-    bool briefly;    /* a bucket has memory from its first gradient on until it is reduced, and gradients go with it */
+    const char *who;  /* for errors */
+    int parts;        /* of a bucket */
+    int stage, ahead; /* of ZeRO; 0: none */
+    pc_dtype dtype;   /* in which those of float32 are reduced (narrow.h) */
+    bool briefly;     /* a bucket has memory from its first gradient on until it is reduced, and gradients go with it */
     pc_status (*reduce)(pc__reducer *reducer, int bucket); /* it is full */
     pc_status (*passed)(pc__reducer *reducer);             /* all are reduced; NULL: nothing */
 } pc__reduction;

@@ -69,6 +69,8 @@ static pc_status prepare(pc_zero *z, pc_module *module, pc_group *group, pc_zero
 {
     const pc__reduction how = {.who = "pc_zero_new",
                                .parts = group->size,
+                               .stage = PC__MAX(options.stage, 1),
+                               .ahead = options.ahead,
                                .dtype = options.reduce_dtype,
                                .briefly = options.stage >= 2,
                                .reduce = reduce,

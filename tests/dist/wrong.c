@@ -143,6 +143,77 @@ static void networks_that_differ(void **state)
         has(&ranks[i], "rank 0 has 1.weight, float32 [1, 3], and rank 1 1.weight, float32 [2, 3]");
 }
 
+/* Each rank makes what its case says of it: buckets, dtype, and a stage of ZeRO or, by 0, pc_ddp. */
+typedef struct manner {
+    pc_zero_options rank[2];
+    bool frozen; /* a layer, in rank 1 */
+    const char *words;
+} manner;
+
+static void another_manner(rank_work *r)
+{
+    const manner *m = r->context;
+    const pc_zero_options *o = &m->rank[r->rank];
+    pc_module *net = pc_sequential(pc_linear(4, 3), pc_linear(3, 2));
+    if (m->frozen && r->rank == 1)
+        RANK_OK(pc_module_freeze(net, "0.*"));
+    RANK_OK(pc_module_to(net, r->device, PC_F32));
+    pc_ddp *ddp = o->stage ? NULL : pc_ddp(net, r->group, .bucket_mb = o->bucket_mb, .reduce_dtype = o->reduce_dtype);
+    pc_zero *zero = o->stage ? pc_zero_new(net, r->group, *o) : NULL;
+    if (ddp || zero)
+        snprintf(r->error.message, sizeof r->error.message, "it was made");
+    pc_zero_free(zero);
+    pc_ddp_free(ddp);
+    pc_module_free(net);
+}
+
+static void manners_that_differ(void **state)
+{
+    (void)state;
+    static const manner cases[] = {
+        {.rank = {{.stage = 0}, {.reduce_dtype = PC_BF16}},
+         .words =
+             "rank 0 has pc_ddp, bucket_mb 25, reduce_dtype float32, and rank 1 pc_ddp, bucket_mb 25, reduce_dtype "
+             "bfloat16"},
+        {.rank = {{.bucket_mb = 25}, {.bucket_mb = 1}}, .words = "and rank 1 pc_ddp, bucket_mb 1,"},
+        {.rank = {{.stage = 0}, {.stage = 1}}, .words = "and rank 1 pc_zero, stage 1, ahead 0, bucket_mb 25"},
+        {.rank = {{.stage = 2}, {.stage = 3}}, .words = "and rank 1 pc_zero, stage 3"},
+        {.rank = {{.stage = 3}, {.stage = 3, .ahead = 2}}, .words = "and rank 1 pc_zero, stage 3, ahead 2"},
+        {.rank = {{.stage = 1, .reduce_dtype = PC_F16}, {.stage = 1}}, .words = "reduce_dtype float16, and rank 1"},
+        {.frozen = true,
+         .words = "rank 0 has 0.weight, float32 [3, 4], and rank 1 0.weight, float32 [3, 4], not trained"}};
+    rank_work ranks[RANKS_MAX];
+    if (ranks_most() < 2)
+        skip();
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        ranks_run(2, ranks, another_manner, (void *)(uintptr_t)&cases[c]);
+        for (int i = 0; i < 2; i++)
+            has(&ranks[i], cases[c].words);
+    }
+}
+
+/* 0 is what it stands for. */
+static void manners_that_are_the_same(rank_work *r)
+{
+    pc_module *net = pc_sequential(pc_linear(4, 3), pc_linear(3, 2));
+    RANK_OK(pc_module_to(net, r->device, PC_F32));
+    pc_ddp *ddp = r->rank ? pc_ddp(net, r->group, .bucket_mb = 25) : pc_ddp(net, r->group, .reduce_dtype = PC_F32);
+    RANK_TRUE(ddp);
+    pc_ddp_free(ddp);
+    pc_zero *zero = r->rank ? pc_zero(net, r->group, .stage = 1) : pc_zero(net, r->group);
+    RANK_TRUE(zero);
+    pc_zero_free(zero);
+    pc_module_free(net);
+}
+
+static void settings_that_are_the_usual_ones(void **state)
+{
+    (void)state;
+    if (ranks_most() < 2)
+        skip();
+    ranks_work(2, manners_that_are_the_same, NULL);
+}
+
 static void unused_parameters(rank_work *r)
 {
     pc_module *a = pc_linear(4, 2), *b = pc_linear(4, 2), *net = pc_module_list(a, b);
@@ -180,6 +251,8 @@ int main(void)
         cmocka_unit_test(a_rank_that_does_not_come),
         cmocka_unit_test(arguments_are_told),
         cmocka_unit_test(networks_that_differ),
+        cmocka_unit_test(manners_that_differ),
+        cmocka_unit_test(settings_that_are_the_usual_ones),
         cmocka_unit_test(parameters_that_a_rank_does_not_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
