@@ -29,23 +29,29 @@ pc_status pc__mix_check(const char *who, double smoothing, const double alpha[PC
 
 /* --- the share --- */
 
-/* Quantiles of the smaller of l and 1 - l. With s = x^alpha the density x^(alpha - 1) (1 - x)^(alpha - 1), which has a
- * pole at 0 for alpha below 1, becomes (1 - x)^(alpha - 1), which has none for x up to a half: that is summed up by the
- * trapezoidal rule and turned round by straight lines. */
+/* Of x = s^(1 / beta), what the density of s is in proportion to. */
+static double density(double alpha, double beta, double s)
+{
+    const double x = pow(s, 1 / beta);
+    return pow(x, alpha - beta) * pow(1 - x, alpha - 1);
+}
+
+/* Quantiles of the smaller of l and 1 - l. The density x^(alpha - 1) (1 - x)^(alpha - 1) has a pole at 0 for alpha below 1;
+ * with s = x^alpha it becomes (1 - x)^(alpha - 1), which has none for x up to a half. That, or from 1 on the density as it is,
+ * which such an s would crowd into its first cell, is summed up by the trapezoidal rule and turned round by straight lines. */
 static void fill_quantiles(double alpha, float *quantiles)
 {
-    const double end = pow(0.5, alpha), step = end / CELLS;
+    const double beta = alpha < 1 ? alpha : 1, step = pow(0.5, beta) / CELLS;
     double all = 0, sum = 0, before = 0;
     for (int i = 0; i < CELLS; i++)
-        all += (pow(1 - pow(i * step, 1 / alpha), alpha - 1) + pow(1 - pow((i + 1) * step, 1 / alpha), alpha - 1)) / 2;
+        all += (density(alpha, beta, i * step) + density(alpha, beta, (i + 1) * step)) / 2;
     int filled = 0;
     for (int i = 0; i < CELLS; i++) {
-        const double x = pow((i + 1) * step, 1 / alpha), from = pow(i * step, 1 / alpha);
         before = sum;
-        sum += (pow(1 - from, alpha - 1) + pow(1 - x, alpha - 1)) / 2;
-        for (; filled < CELLS && filled * all <= sum * CELLS; filled++) {
+        sum += (density(alpha, beta, i * step) + density(alpha, beta, (i + 1) * step)) / 2;
+        for (; filled < CELLS && sum > before && filled * all <= sum * CELLS; filled++) {
             const double s = i + (filled * all / CELLS - before) / (sum - before);
-            quantiles[filled] = (float)pow(s * step, 1 / alpha);
+            quantiles[filled] = (float)pow(s * step, 1 / beta);
         }
     }
     quantiles[CELLS] = 0.5f;
