@@ -348,7 +348,7 @@ const cli_command cli_train = {
     .summary = "Train a classifier on a folder of pictures",
     .description =
         "The classes are the names of the folders that the pictures (JPEG, PNG, WebP, "
-        "GIF, BMP or TIFF) are in. DIR may be\n"
+        "GIF, BMP, TIFF or PPM) are in. DIR may be\n"
         "  DIR/train/cat  DIR/train/dog  DIR/test/cat  DIR/test/dog\n"
         "  DIR/training_set/...          DIR/test_set/...\n"
         "  DIR/cat  DIR/dog              (a share is kept for testing: --val-split)\n"

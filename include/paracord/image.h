@@ -52,11 +52,11 @@ typedef struct pc_image_options {
     pc_image_damage *damage; /* written with the picture; NULL: nobody asks */
 } pc_image_options;
 
-/* Read or decode a JPEG, PNG or BMP, a WebP or GIF (the first frame) or a TIFF (the first page). Formats are told by
+/* Read or decode a JPEG, PNG or BMP, a PBM, PGM or PPM, a WebP or GIF (the first frame) or a TIFF (the first page). Formats are told by
  * their first bytes. What comes out is what PIL's exif_transpose and convert("RGB") or convert("L") give: Exif
  * (or XMP's) orientation applied unless no_exif (width and height above are those of the upright picture), CMYK and YCCK as Adobe
  * stores them, palettes looked up, transparency dropped; of 16 bits the high byte, also where PIL would cut grey off at
- * 255. A TIFF in CIE L*a*b*, or of signed or floating-point samples, is refused with the way out. `name` is used in
+ * 255; of a PGM or PPM with another greatest value than 255 the share of that, rounded. A TIFF in CIE L*a*b*, or of signed or floating-point samples, is refused with the way out. `name` is used in
  * messages. On failure *image is empty:
  *
  *     PC_ERR_FILE          the file cannot be read

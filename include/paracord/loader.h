@@ -14,7 +14,8 @@
  *
  * Folders are taken as by Keras's flow_from_directory and torchvision's ImageFolder: classes are the sub-folders by
  * sorted name, files are sorted (bytewise, by path) and sought in sub-folders too. Links are followed, hidden files and
- * folders left out. A file with the suffix of a picture counts as one; what it really is shows when it is decoded.
+ * folders left out. A file with the suffix of a picture counts as one, of a format that is not read (.heic, .avif, .jxl, .jp2)
+ * too; what it really is shows when it is decoded.
  * Pictures are decoded once, on all cores, and kept as bytes (height x width x channels each) as far as .cache has room,
  * the rest decoded again as it is needed; every epoch augments them anew.
  *

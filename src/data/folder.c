@@ -22,11 +22,12 @@ typedef struct walk {
     bool classes_only;
 } walk;
 
-/* What people's folders call pictures. What a file is shows when it is decoded. */
+/* What people's folders call pictures, those of formats that are not read among them, so that they are told and not lost in
+ * silence. What a file is shows when it is decoded. */
 static bool has_picture_suffix(const char *name)
 {
-    static const char *const suffixes[] = {"png", "jpg", "jpeg", "jpe",  "jfif", "jif",
-                                           "bmp", "tif", "tiff", "webp", "gif"};
+    static const char *const suffixes[] = {"png", "jpg", "jpeg", "jpe", "jfif", "jif",  "bmp",  "tif",  "tiff", "webp",
+                                           "gif", "ppm", "pgm",  "pbm", "pnm",  "heic", "heif", "avif", "jxl",  "jp2"};
     const char *dot = strrchr(name, '.');
     for (int i = 0; dot && i < PC__COUNT(suffixes); i++)
         if (strcasecmp(dot + 1, suffixes[i]) == 0)

@@ -35,6 +35,7 @@ pc_status pc__webp_decode(pc__picture *picture);
 pc_status pc__gif_decode(pc__picture *picture);
 pc_status pc__tiff_decode(pc__picture *picture);
 pc_status pc__bmp_decode(pc__picture *picture);
+pc_status pc__pnm_decode(pc__picture *picture);
 
 /* What is wrong behind the frame or page that is taken, in words for pc__picture_damaged: that the file ends in there.
  * NULL: nothing. `at`: one behind the GIF's first frame. */

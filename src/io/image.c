@@ -141,6 +141,14 @@ static const struct {
     {0, 4, "II+\0", pc__tiff_decode},    {0, 4, "MM\0+", pc__tiff_decode},  {0, 2, "BM", pc__bmp_decode},
 };
 
+/* PBM, PGM or PPM: P1 to P6, which texts can begin with, too, and the end of a word. */
+static bool is_pnm(const pc__picture *picture)
+{
+    const uint8_t *front = picture->bytes;
+    return picture->n > 2 && front[0] == 'P' && front[1] >= '1' && front[1] <= '6' &&
+           (front[2] == '#' || front[2] == ' ' || (front[2] >= '\t' && front[2] <= '\r'));
+}
+
 static bool has_magic(const pc__picture *picture, int offset, int length, const char *magic)
 {
     return picture->n >= (size_t)(offset + length) && memcmp(picture->bytes + offset, magic, (size_t)length) == 0;
@@ -161,7 +169,9 @@ static pc_status decode_stored(pc__picture *picture)
     for (int i = 0; i < PC__COUNT(formats); i++)
         if (has_magic(picture, formats[i].offset, formats[i].length, formats[i].magic))
             return formats[i].decode(picture);
-    return pc__fail(PC_ERR_FORMAT, "%s is %s, not a JPEG, PNG, WebP, GIF, BMP or TIFF picture", picture->name,
+    if (is_pnm(picture))
+        return pc__pnm_decode(picture);
+    return pc__fail(PC_ERR_FORMAT, "%s is %s, not a JPEG, PNG, WebP, GIF, BMP, TIFF or PNM picture", picture->name,
                     name_other(picture));
 }
 

@@ -29,8 +29,9 @@ static void files_are_sorted_by_class_and_path(void **state)
 {
     (void)state;
     test_path root = new_root();
-    const char *names[] = {"dog/b.jpg", "dog/a.PNG",  "dog/B.jpeg",  "cat/2/x.jpg", "cat/10.jpg",
-                           "cat/2.jpg", "cat/1.webp", "cat/2/1.jpg", "Zebra/a.gif", "cat/2/deep/er/y.tiff"};
+    const char *names[] = {"dog/b.jpg",   "dog/a.PNG",   "dog/B.jpeg",  "cat/2/x.jpg", "cat/10.jpg",
+                           "cat/2.jpg",   "cat/1.webp",  "cat/2/1.jpg", "Zebra/a.gif", "cat/2/deep/er/y.tiff",
+                           "Zebra/b.PPM", "Zebra/c.heic"};
     for (int i = 0; i < PC__COUNT(names); i++)
         touch(root.s, names[i]);
     pc__folder folder = scanned(root.s);
@@ -38,13 +39,14 @@ static void files_are_sorted_by_class_and_path(void **state)
     assert_string_equal(folder.classes[0], "Zebra");
     assert_string_equal(folder.classes[1], "cat");
     assert_string_equal(folder.classes[2], "dog");
-    const char *want[] = {"Zebra/a.gif",          "cat/1.webp",  "cat/10.jpg", "cat/2.jpg", "cat/2/1.jpg",
-                          "cat/2/deep/er/y.tiff", "cat/2/x.jpg", "dog/B.jpeg", "dog/a.PNG", "dog/b.jpg"};
+    const char *want[] = {"Zebra/a.gif", "Zebra/b.PPM", "Zebra/c.heic", "cat/1.webp",
+                          "cat/10.jpg",  "cat/2.jpg",   "cat/2/1.jpg",  "cat/2/deep/er/y.tiff",
+                          "cat/2/x.jpg", "dog/B.jpeg",  "dog/a.PNG",    "dog/b.jpg"};
     assert_paths(&folder, want, PC__COUNT(want));
     assert_int_equal(folder.files[0].label, 0);
-    assert_int_equal(folder.files[6].label, 1);
-    assert_int_equal(folder.files[7].label, 2);
-    char *path = pc__folder_path(&folder, 1);
+    assert_int_equal(folder.files[8].label, 1);
+    assert_int_equal(folder.files[9].label, 2);
+    char *path = pc__folder_path(&folder, 3);
     assert_string_equal(path, joined(root.s, "cat/1.webp").s);
     pc__free(path);
     pc__folder_free(&folder);

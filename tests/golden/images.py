@@ -35,6 +35,19 @@ def save(name, data, sizes=SIZES):
             out.write(b"P6 %d %d 255\n" % resized.size + resized.tobytes())
 
 
+def pnm(kind, array, most=255, comment=b""):
+    """Netpbm's forms: 1 to 3 as text, with comments, 4 to 6 as bytes, of `most` above 255 two each."""
+    height, width = array.shape[:2]
+    head = b"P%d%s\n%d\t%d\n" % (kind, comment, width, height) + (b"" if kind in (1, 4) else b"%d\n" % most)
+    if kind == 1:
+        return head + b"\n".join(b"".join(b"%d" % v for v in row) for row in array)
+    if kind < 4:
+        return head + b"# values\n" + b"\n".join(b" ".join(b"%d" % v for v in row.reshape(-1)) for row in array) + b"\n"
+    if kind == 4:
+        return head + np.packbits(array, 1).tobytes()
+    return head + array.astype(">u2" if most > 255 else "u1").tobytes()
+
+
 def encode(image, form, **options):
     out = io.BytesIO()
     image.save(out, form, **options)
@@ -212,3 +225,13 @@ with open(HERE / "nearest.bin", "wb") as out:
     for source, target in [(1, 3), (7, 7), (64, 9), (499, 64), (500, 150), (333, 49), (100, 67), (3, 100), (1000, 224), (65, 64)]:
         picked = Image.fromarray(np.arange(source, dtype=np.int32)[None]).resize((target, 1), Image.NEAREST)
         out.write(struct.pack("<HH", source, target) + np.asarray(picked).astype("<u2").tobytes())
+
+grey = scene()[..., 0]
+save("pnm_bits_text.pnm", pnm(1, grey > 128, comment=b" # a bitmap"))
+save("pnm_bits.pnm", pnm(4, grey > 128))
+save("pnm_grey_text.pnm", pnm(2, grey, comment=b" # grey"))
+save("pnm_grey.pnm", pnm(5, grey))
+save("pnm_grey7.pnm", pnm(5, grey % 8, 7))
+save("pnm_rgb_text.pnm", pnm(3, scene() % 100, 99))
+save("pnm_rgb.pnm", pnm(6, scene()))
+save("pnm_rgb1000.pnm", pnm(6, scene(bits=16) // 66, 1000))

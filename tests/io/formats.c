@@ -1,4 +1,4 @@
-/* WebP, GIF, TIFF and BMP: the pixels that Pillow makes of them (golden/images.py); cut off, bent and hostile ones are
+/* WebP, GIF, TIFF, BMP and PNM: the pixels that Pillow makes of them (golden/images.py); cut off, bent and hostile ones are
  * errors with a reason; each format has a word where its library is missing. */
 #include "io/pictures.h"
 
@@ -12,6 +12,14 @@ static const char *const names[] = {
     "bmp_bits.bmp",
     "bmp_alpha.bmp",
     "bmp_runs.bmp",
+    "pnm_bits.pnm",
+    "pnm_bits_text.pnm",
+    "pnm_grey.pnm",
+    "pnm_grey7.pnm",
+    "pnm_grey_text.pnm",
+    "pnm_rgb.pnm",
+    "pnm_rgb1000.pnm",
+    "pnm_rgb_text.pnm",
 #if PC_HAVE_WEBP
     "webp_lossy.webp",
     "webp_lossless.webp",
@@ -241,6 +249,46 @@ static void small_bitmaps(void **state)
     expect(bytes, n, PC_ERR_FORMAT, "huge is truncated");
 }
 
+/* Numbers as text may stand in any way, comments among them. */
+static void portable_maps(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        const char *words;
+    } wrong[] = {{"P5 2 1 255\n\1", "huge is truncated"},
+                 {"P5 2 1", "huge is truncated"},
+                 {"P5 2 1 255", "huge is truncated"},
+                 {"P2 2 1 255\n1", "huge is truncated"},
+                 {"P3 1 1 255 1 2 x", "no number where one should be"},
+                 {"P2 2 1 7 1 8", "a value is greater than the greatest"},
+                 {"P1 2 1 0 2", "a value is greater than the greatest"},
+                 {"P2 0 1 7 1 8", "its width or height is 0"},
+                 {"P2 1 65536 7 1 8", "beyond 65535"},
+                 {"P2 1 -1 7 1 8", "no number where one should be"},
+                 {"P2 99999999999999999999 1 7 1 8", "beyond 65535"},
+                 {"P5 1 1 65536 1 8", "its greatest value is 0 or beyond 65535"},
+                 {"P5 1 1 255#1", "no space behind its header"},
+                 {"P6 65535 65535 255\n1", "huge is truncated"},
+                 {"P2 65535 65535 255\n1", "huge is truncated"},
+                 {"P7 1 1 255\n1", "is a text file"},
+                 {"P3a file that begins so", "is a text file"},
+                 {"P3 is what it begins with", "no number where one should be"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        pc_image image;
+        assert_int_equal(pc_image_decode(wrong[i].bytes, strlen(wrong[i].bytes), "huge", (pc_image_options){0}, &image),
+                         PC_ERR_FORMAT);
+        if (!strstr(pc_error_last()->message, wrong[i].words) && !strstr(pc_error_last()->cause, wrong[i].words))
+            fail_msg("want \"%s\", got: %s: %s", wrong[i].words, pc_error_last()->message, pc_error_last()->cause);
+        pc_error_clear();
+    }
+    static const char text[] = "P3# one\n#two\n2#x\r1\f100\t0 50#y\n100 0025 1\n99 # end";
+    check_small((const uint8_t *)text, sizeof text - 1, (const uint8_t *)"\0\x80\xff\x40\3\xfc", 2);
+    check_small((const uint8_t *)"P1\n3 1\n10\n1", 11, (const uint8_t *)"\0\0\0\xff\xff\xff\0\0\0", 3);
+    check_small((const uint8_t *)"P5 1 1 65535\n\x80\x80", 15, (const uint8_t *)"\x80\x80\x80", 1);
+    check_small((const uint8_t *)"P5 1 1 3\n\4", 10, (const uint8_t *)"\xff\xff\xff", 1);
+}
+
 /* Headers that ask for gigabytes. */
 static void huge_ones(void **state)
 {
@@ -284,6 +332,7 @@ int main(void)
         cmocka_unit_test(whole_ones_pass_strict_minds),
         cmocka_unit_test(bent_bytes),
         cmocka_unit_test(small_bitmaps),
+        cmocka_unit_test(portable_maps),
         cmocka_unit_test(huge_ones),
 #if PC_HAVE_TIFF
         cmocka_unit_test(colours_that_are_not_read),
