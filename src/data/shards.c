@@ -169,9 +169,10 @@ static pc_status read_all(pc__shards *s, const char *pattern)
 pc_status pc__shards_open(const char *pattern, const pc_tar_options *o, pc__shards *s)
 {
     const int64_t left = pc_memory_left();
-    *s = (pc__shards){.endings = {o->x ? o->x : "jpg;jpeg;png;webp;gif;bmp;tif;tiff;ppm;npy", o->y ? o->y : "cls"},
-                      .has_y = !o->y || *o->y,
-                      .most = left > 0 ? left / 2 : INT64_MAX};
+    *s = (pc__shards){
+        .endings = {o->x ? o->x : "jpg;jpeg;png;webp;gif;bmp;tif;tiff;ppm;pgm;pbm;npy", o->y ? o->y : "cls"},
+        .has_y = !o->y || *o->y,
+        .most = left > 0 ? left / 2 : INT64_MAX};
     const pc_status status = read_all(s, pattern);
     if (status != PC_OK)
         pc__shards_close(s);
