@@ -3,18 +3,22 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static FILE *open_beside(const char *path, char *temporary, size_t n)
+/* Beside the file that a link leads to, so that the link stays; `target` is that file. */
+static FILE *open_beside(const char *path, char target[PATH_MAX], char *temporary, size_t n)
 {
     struct stat there;
     if (!stat(path, &there) && !S_ISREG(there.st_mode)) {
         errno = S_ISDIR(there.st_mode) ? EISDIR : EINVAL;
         return NULL;
     }
-    if (snprintf(temporary, n, "%s.tmp", path) >= (int)n) {
+    if (!realpath(path, target))
+        snprintf(target, PATH_MAX, "%s", path);
+    if (snprintf(temporary, n, "%s.tmp", target) >= (int)n) {
         errno = ENAMETOOLONG;
         return NULL;
     }
@@ -29,8 +33,8 @@ static bool failed(const cli_command *command, const char *path)
 
 bool cli_may_write(const cli_command *command, const char *path)
 {
-    char temporary[PATH_MAX];
-    FILE *file = open_beside(path, temporary, sizeof temporary);
+    char target[PATH_MAX], temporary[PATH_MAX];
+    FILE *file = open_beside(path, target, temporary, sizeof temporary);
     if (!file)
         return failed(command, path);
     fclose(file);
@@ -41,8 +45,8 @@ bool cli_may_write(const cli_command *command, const char *path)
 bool cli_write_whole(const cli_command *command, const char *path, bool (*write)(const void *context, FILE *out),
                      const void *context)
 {
-    char temporary[PATH_MAX];
-    FILE *out = open_beside(path, temporary, sizeof temporary);
+    char target[PATH_MAX], temporary[PATH_MAX];
+    FILE *out = open_beside(path, target, temporary, sizeof temporary);
     if (!out)
         return failed(command, path);
     const bool made = write(context, out);
@@ -50,7 +54,7 @@ bool cli_write_whole(const cli_command *command, const char *path, bool (*write)
     int number = errno;
     if (fclose(out) && fine)
         fine = false, number = errno;
-    if (fine && rename(temporary, path))
+    if (fine && rename(temporary, target))
         fine = false, number = errno;
     if (fine)
         return true;

@@ -165,13 +165,38 @@ pc_status pc__file_read(const char *path, uint8_t **bytes, size_t *n)
     return pc__file_take(fd, path, size, bytes, n);
 }
 
+static const char temporary_suffix[] = ".tmp";
+
+/* Beside the file that a link leads to, so that the link stays. */
 char *pc__file_temporary(const char *path)
 {
-    size_t n = strlen(path) + sizeof ".tmp";
+    char *real = realpath(path, NULL);
+    const char *target = real ? real : path;
+    const size_t n = strlen(target) + sizeof temporary_suffix;
     char *name = pc__alloc(n);
     if (name)
-        snprintf(name, n, "%s.tmp", path);
+        snprintf(name, n, "%s%s", target, temporary_suffix);
+    free(real);
     return name;
+}
+
+/* A file in the place of /dev/null would be the end of many a program. */
+static pc_status check_target(const char *path)
+{
+    struct stat info;
+    if (stat(path, &info) != 0 || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode))
+        return PC_OK;
+    return pc__fail(PC_ERR_FILE, "cannot write %s: it is %s, not a regular file", path, kind_of(info.st_mode));
+}
+
+/* Over the file that it is the temporary of; 0, or errno. */
+static int put_in_place(const char *temporary)
+{
+    char target[PATH_MAX];
+    const int n = (int)(strlen(temporary) - (sizeof temporary_suffix - 1));
+    if (snprintf(target, sizeof target, "%.*s", n, temporary) >= (int)sizeof target)
+        return ENAMETOOLONG;
+    return rename(temporary, target) == 0 ? 0 : errno;
 }
 
 static void sync_folder_of(const char *path)
@@ -188,17 +213,22 @@ static void sync_folder_of(const char *path)
 
 pc_status pc__file_commit(const char *temporary, const char *path)
 {
+    const pc_status fits = check_target(path);
+    if (fits != PC_OK) {
+        unlink(temporary);
+        return fits;
+    }
     int fd = open(temporary, O_RDWR | O_CLOEXEC);
     int problem = fd < 0 || fsync(fd) != 0 ? errno : 0;
     if (fd >= 0 && close(fd) != 0 && !problem)
         problem = errno;
-    if (!problem && rename(temporary, path) != 0)
-        problem = errno;
+    if (!problem)
+        problem = put_in_place(temporary);
     if (problem) {
         unlink(temporary);
         return pc__fail_file(problem, "cannot write %s", path);
     }
-    sync_folder_of(path);
+    sync_folder_of(temporary);
     return PC_OK;
 }
 
@@ -217,6 +247,7 @@ int pc__file_put(int fd, const void *bytes, size_t n)
 
 pc_status pc__file_write(const char *path, const void *bytes, size_t n)
 {
+    PC__TRY(check_target(path));
     char *temporary = pc__file_temporary(path);
     if (!temporary)
         return PC_ERR_MEMORY;

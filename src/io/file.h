@@ -1,6 +1,7 @@
 /* file.h: whole files in, whole files out. A write goes to a temporary beside the target, is flushed to the disk and
  * renamed over it: after a crash, a kill or a full disk the old file is still whole and no temporary is left that a
- * later write would not reuse. */
+ * later write would not reuse. A link stays, and what it leads to is written; what is there and is no regular file (a device, a
+ * pipe) is PC_ERR_FILE. */
 #ifndef PC__FILE_H
 #define PC__FILE_H
 
@@ -30,7 +31,7 @@ PC__SHARED pc_status pc__file_write(const char *path, const void *bytes, size_t 
 int pc__file_put(int fd, const void *bytes, size_t n);
 
 /* The pieces, for writers that need a path to write to (HDF5): the name of the temporary for `path` (from pc__alloc),
- * and its fsync and rename over `path` (also syncs the folder). On failure the temporary is removed. */
+ * and its fsync and rename over what it was made for (also syncs the folder); `path` is for messages. On failure the temporary is removed. */
 char *pc__file_temporary(const char *path);
 pc_status pc__file_commit(const char *temporary, const char *path);
 

@@ -86,6 +86,32 @@ static void a_full_disk(void **state)
     assert_no_temporary(path.s);
 }
 
+/* A link stays one; what is no regular file stays what it is. */
+static void what_is_written_through(void **state)
+{
+    (void)state;
+    struct stat info;
+    const test_path fifo = joined(root.s, "way"), link = joined(root.s, "link"), far = joined(root.s, "far/file");
+    assert_int_equal(mkfifo(fifo.s, 0600), 0);
+    assert_fails(pc__file_write(fifo.s, "x", 1), PC_ERR_FILE, "it is a named pipe, not a regular file");
+    assert_int_equal(stat(fifo.s, &info), 0);
+    assert_true(S_ISFIFO(info.st_mode));
+    char *temporary = pc__file_temporary(fifo.s);
+    put_bytes(root.s, "way.tmp", "x", 1);
+    assert_fails(pc__file_commit(temporary, fifo.s), PC_ERR_FILE, "it is a named pipe, not a regular file");
+    pc__free(temporary);
+    assert_no_temporary(fifo.s);
+    assert_int_equal(stat(fifo.s, &info), 0);
+    assert_true(S_ISFIFO(info.st_mode));
+    put_bytes(root.s, "far/file", "old", 3);
+    put_link(root.s, "link", "far/file");
+    assert_ok(pc__file_write(link.s, "new", 3));
+    assert_holds(far.s, "new", 3);
+    assert_int_equal(lstat(link.s, &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    assert_no_temporary(link.s);
+}
+
 static void what_cannot_be_written_or_read(void **state)
 {
     (void)state;
@@ -193,11 +219,9 @@ static void folders_with_parents(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writes_and_reads),
-        cmocka_unit_test(a_full_disk),
-        cmocka_unit_test(what_cannot_be_written_or_read),
-        cmocka_unit_test(what_is_not_waited_for),
-        cmocka_unit_test(open_descriptors),
+        cmocka_unit_test(writes_and_reads),        cmocka_unit_test(a_full_disk),
+        cmocka_unit_test(what_is_written_through), cmocka_unit_test(what_cannot_be_written_or_read),
+        cmocka_unit_test(what_is_not_waited_for),  cmocka_unit_test(open_descriptors),
         cmocka_unit_test(folders_with_parents),
     };
     return cmocka_run_group_tests_name("io.file", tests, prepare, tidy);
