@@ -126,7 +126,7 @@ static bool parse_bytes(const cli_option *option, const char *value, int64_t *re
     const char *end;
     char *after;
     double bytes = strtod(value, &after);
-    const char *unit = *after ? strchr(units, *after & ~0x20) : NULL;
+    const char *unit = *after & ~0x20 ? strchr(units, *after & ~0x20) : NULL;
     end = after + (unit != NULL);
     for (int i = 0; unit && i <= unit - units; i++)
         bytes *= 1024;

@@ -12,6 +12,7 @@
 typedef struct settings {
     bool quiet, flip;
     int epochs;
+    int64_t cache;
     uint64_t seed;
     double rate, share, pair[2], wide, decay;
     int size[2];
@@ -25,6 +26,7 @@ static const cli_choice archs[] = {{"article", NULL}, {"two-conv", NULL}, {"mlp"
 static const cli_option rows[] = {
     {"epochs", 'e', CLI_INT, AT(epochs), "25", "N", .help = "Passes", .min = 1, .max = 100000},
     {"seed", 0, CLI_SEED, AT(seed), "0", "N", .help = "Seed"},
+    {"cache", 0, CLI_BYTES, AT(cache), "auto", "SIZE", .help = "Bytes"},
     {"rate", 'l', CLI_FLOAT, AT(rate), "0.001", "RATE", .help = "Rate", .min = 0, .max = 10, .above = true},
     {"share", 0, CLI_FLOAT, AT(share), NULL, "SHARE", .help = "Share", .min = -1, .max = 1},
     {"wide", 0, CLI_FLOAT, AT(wide), NULL, "X", .help = "No upper bound", .min = 2, .max = INFINITY},
@@ -123,6 +125,7 @@ static void every_kind_of_value(void **state)
     assert_close(parse(any, "--rate", "1e-4", NULL)->s.rate, 1e-4, 0);
     assert_close(parse(any, "--share", "-.5", NULL)->s.share, -0.5, 0);
     assert_close(parse(any, "--wide", "1e300", NULL)->s.wide, 1e300, 0);
+    assert_int_equal(parse(any, "--cache", "3k", NULL)->s.cache, 3 * 1024);
     assert_close(parse(any, NULL)->s.decay, -1, 0);
     assert_close(parse(any, "--decay", "0", NULL)->s.decay, 0, 0);
     assert_close(parse(any, "--decay", "0", "--decay=auto", NULL)->s.decay, -1, 0);
@@ -172,6 +175,7 @@ static void values_that_are_none(void **state)
 {
     (void)state;
     assert_says("--epochs ten: must be a whole number, 1 to 100000", "--epochs", "ten");
+    assert_says("--cache 3 : must be auto, or bytes such as 500M or 4G", "--cache", "3 ");
     assert_says("--decay none: must be a number, 0 to 1, or auto", "--decay", "none");
     assert_says("--epochs 2.5: must be a whole number, 1 to 100000", "--epochs", "2.5");
     assert_says("--epochs  3: must be a whole number, 1 to 100000", "--epochs", " 3");
