@@ -19,7 +19,8 @@ static bool add(const cli_command *command, cli_ranks *r, const char *name)
         return false;
     }
     if (pc_device_parse(name, &device) != PC_OK) {
-        cli_error(command, "--devices: %s", pc_error_last()->message);
+        char why[CLI_FAILURE_MAX];
+        cli_error(command, "--devices: %s", cli_failure(why));
         pc_error_clear();
         return false;
     }
@@ -79,7 +80,7 @@ static void take_own(cli_ranks *r, const char *device)
 bool cli_ranks_take(const cli_command *command, cli_ranks *ranks, const char *devices, const char *device)
 {
     if (pc_dist_init((pc_dist_options){.timeout_seconds = 0}) != PC_OK) {
-        cli_error(command, "%s", pc_error_last()->message);
+        (void)cli_failed(command);
         pc_error_clear();
         return false;
     }

@@ -37,16 +37,16 @@ static bool change(const cli_call *call, pc_classifier *classifier)
 static int show_layers(const cli_call *call)
 {
     const show_settings *settings = call->settings;
-    const pc_error why = *pc_error_last();
-    char *text = NULL, *json = NULL;
+    char why[CLI_FAILURE_MAX], *text = NULL, *json = NULL;
+    cli_failure(why);
     pc_error_clear();
     if (!settings->set && pc_model_layers(call->line->values[0], &text, &json) == PC_OK)
         print_lines(settings->json ? json : text);
     pc_text_free(text);
     pc_text_free(json);
     pc_error_clear();
-    (void)pc_fail(why.status, "%s", why.message);
-    return cli_failed(call->command);
+    cli_error(call->command, "%s", why);
+    return CLI_FAILED;
 }
 
 static int run(const cli_call *call)

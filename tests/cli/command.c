@@ -58,7 +58,8 @@ static void failure_is_1(void **state)
 {
     (void)state;
     NEED_BINARY();
-    assert_refused("show /nonexistent/model.h5", 1, "paracord show: ");
+    assert_refused("show /nonexistent/model.h5", 1,
+                   "paracord show: cannot open /nonexistent/model.h5: No such file or directory");
     assert_refused("predict /nonexistent/model.h5 x.jpg", 1, "paracord predict: ");
     assert_refused("eval /nonexistent/model.h5 /nonexistent", 1, "paracord eval: ");
     if (!access("/dev/full", W_OK)) {
