@@ -140,8 +140,8 @@ PC_API PC_MUST_USE pc_loader *pc_loader_new_tokens(const char *path, pc_token_op
 
 typedef struct pc_tar_options {
     int reserved_;
-    /* Endings of the members that are x and y, "jpg;jpeg;png". x NULL: those of pictures, and npy. y NULL: cls; "": there is
-     * none. A member that ends in npy is an array; in cls, a whole number; any other one is a picture. */
+    /* Endings of the members that are x and y, "jpg;jpeg;png"; of a sample that has several of them the first in this list
+     * counts. x NULL: those of pictures, and npy. y NULL: cls; "": there is none. A member that ends in npy is an array; in cls, a whole number; any other one is a picture. */
     const char *x, *y;
     int height, width, channels; /* what pictures are brought to, as pc_loader_options; 0: 64, 64, 3 */
     int shorter;
@@ -150,8 +150,9 @@ typedef struct pc_tar_options {
 } pc_tar_options;
 
 /* A loader of WebDataset's shards: tar files by a path with *, ? and [...] as in file names ("shards/train-*.tar"), sorted
- * by name. Members whose names are the same up to the first dot, one behind the other, are a sample ("0001.jpg", "0001.cls");
- * samples that lack x or y are left out (pc_loader_skipped). Pictures are float32 [channels, height, width], 0 to 1, decoded
+ * by name, or with {000..146} and {a,b}, in this order, of which each must be there. Members whose names are the same up to the first dot, one behind the other, are a sample ("0001.jpg", "0001.cls");
+ * samples that lack x or y are left out (pc_loader_skipped), and one that
+ * has a member twice is PC_ERR_FORMAT. Pictures are float32 [channels, height, width], 0 to 1, decoded
  * when a batch needs them, on all cores; arrays are all of one shape and dtype; labels int64. Where the files are not
  * compressed the loader knows the places of all members and reads those that it needs, in any order; compressed ones are
  * kept in memory, unpacked. The fingerprint is of names and sizes.

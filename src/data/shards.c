@@ -1,6 +1,7 @@
 /* shards.c: what tar shards have, and their members' bytes. */
 #include "data/shards.h"
 
+#include "data/braces.h"
 #include "io/file.h"
 #include "io/tar.h"
 
@@ -38,17 +39,18 @@ void pc__shards_close(pc__shards *s)
 
 /* --- members --- */
 
-/* Whether `ending` is one of "jpg;png". */
-static bool is_one_of(const char *list, const char *ending)
+/* Which of "jpg;png" `ending` is, from 0; -1: none. */
+static int rank_of(const char *list, const char *ending)
 {
     const size_t n = strlen(ending);
-    for (const char *at = list; *at; at += *at == ';') {
+    int rank = 0;
+    for (const char *at = list; *at; at += *at == ';', rank++) {
         const size_t length = strcspn(at, ";");
         if (n && length == n && strncasecmp(at, ending, n) == 0)
-            return true;
+            return rank;
         at += length;
     }
-    return false;
+    return -1;
 }
 
 static pc__member_kind kind_of(const char *ending)
@@ -85,12 +87,21 @@ static pc_status keep_bytes(pc__shards *s, pc__tar *tar, pc__shard_member *m)
     return PC_OK;
 }
 
+/* Of several endings that would do, the one that is named first counts. */
 static pc_status take_member(pc__shards *s, pc__tar *tar, const pc__tar_member *member, const char *ending, int field)
 {
     pc__shard_member *m = &s->open.field[field];
-    if (m->name)
-        return PC_OK; /* the first one counts */
-    m->name = pc__strdup(member->name);
+    const int rank = rank_of(s->endings[field], ending);
+    if (m->name && rank == m->rank)
+        return pc__fail(PC_ERR_FORMAT,
+                        "%s: a sample has %.200s twice, one behind the other: names of samples must differ",
+                        s->paths[s->count - 1], member->name);
+    if (m->name && rank > m->rank)
+        return PC_OK;
+    s->kept -= m->bytes ? m->size : 0;
+    pc__free(m->bytes);
+    pc__free(m->name);
+    *m = (pc__shard_member){.rank = rank, .name = pc__strdup(member->name)};
     if (!m->name)
         return PC_ERR_MEMORY;
     m->shard = s->count - 1;
@@ -123,7 +134,7 @@ static pc_status each(void *context, pc__tar *tar, const pc__tar_member *member)
         return PC_OK;
     PC__TRY(begin_sample(s, member->name, (size_t)(dot - member->name)));
     for (int k = 0; k < 2; k++)
-        if (is_one_of(s->endings[k], dot + 1))
+        if (rank_of(s->endings[k], dot + 1) >= 0)
             PC__TRY(take_member(s, tar, member, dot + 1, k));
     return PC_OK;
 }
@@ -148,8 +159,9 @@ static pc_status read_shard(pc__shards *s, const char *path)
     return PC_OK;
 }
 
-static pc_status read_all(pc__shards *s, const char *pattern)
+static pc_status read_matching(void *context, const char *pattern)
 {
+    pc__shards *s = context;
     glob_t found = {0};
     const int missing = glob(pattern, 0, NULL, &found);
     pc_status status = PC_OK;
@@ -160,10 +172,16 @@ static pc_status read_all(pc__shards *s, const char *pattern)
     for (size_t i = 0; status == PC_OK && i < found.gl_pathc; i++)
         status = read_shard(s, found.gl_pathv[i]);
     globfree(&found);
-    if (status == PC_OK && s->sample_count == 0)
+    return status;
+}
+
+static pc_status read_all(pc__shards *s, const char *pattern)
+{
+    PC__TRY(access(pattern, F_OK) == 0 ? read_matching(s, pattern) : pc__braces_expand(pattern, read_matching, s));
+    if (s->sample_count == 0)
         return pc__fail(PC_ERR_NOT_FOUND, "%s: no samples: none has a member that ends in %s%s%s", pattern,
                         s->endings[0], s->has_y ? " and one that ends in " : "", s->has_y ? s->endings[1] : "");
-    return status;
+    return PC_OK;
 }
 
 pc_status pc__shards_open(const char *pattern, const pc_tar_options *o, pc__shards *s)

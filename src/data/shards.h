@@ -17,6 +17,7 @@ typedef struct pc__shard_member {
     uint8_t *bytes; /* in memory; of labels always */
     char *name;     /* in the tar file */
     pc__member_kind kind;
+    int rank; /* of its ending among those that would do */
 } pc__shard_member;
 
 typedef struct pc__shard_sample {

@@ -18,6 +18,7 @@
     X(archive_read_free)                                                                                               \
     X(archive_read_support_format_tar)                                                                                 \
     X(archive_read_support_filter_all)                                                                                 \
+    X(archive_read_set_format_option)                                                                                  \
     X(archive_read_open_fd)                                                                                            \
     X(archive_read_next_header)                                                                                        \
     X(archive_read_data_block)                                                                                         \
@@ -35,6 +36,8 @@ static struct {
 #undef MEMBER
 } lib;
 
+enum { RECORD = 512 };
+
 struct pc__tar {
     const char *path;
     int fd;
@@ -44,6 +47,7 @@ struct pc__tar {
     size_t block_bytes;
     int64_t block_at;
     int block_status; /* libarchive's, of reading it */
+    int64_t end;      /* in the file, behind the last member; -1: not known */
 };
 
 static pc_status open_library(const char *path)
@@ -97,6 +101,7 @@ static pc_status show(pc__tar *t, pc__tar_fn each, void *context)
 {
     const int64_t offset = lib.archive_filter_bytes(t->archive, 0);
     const char *name = lib.archive_entry_pathname(t->entry);
+    t->end = -1;
     if (!name || lib.archive_entry_filetype(t->entry) != AE_IFREG)
         return PC_OK;
     pc__tar_member member = {name, lib.archive_entry_size(t->entry), -1};
@@ -104,7 +109,22 @@ static pc_status show(pc__tar *t, pc__tar_fn each, void *context)
     if (failed(t->block_status) && t->block_status != ARCHIVE_EOF)
         return broken(t);
     member.offset = place_of(t, offset, member.size);
+    if (member.offset >= 0)
+        t->end = offset + (member.size + RECORD - 1) / RECORD * RECORD;
     return each(context, t, &member);
+}
+
+/* A file that was cut off between two members has all of some, and nothing says that there were more but the records of
+ * zeros that are not there. */
+static pc_status check_end(const pc__tar *t)
+{
+    struct stat info;
+    if (t->end < 0 || fstat(t->fd, &info) != 0 || info.st_size >= t->end + RECORD)
+        return PC_OK;
+    return pc__fail(PC_ERR_FORMAT,
+                    "%s is truncated: there is no end mark behind its last member; if that is all, give it one: "
+                    "truncate -s +1024 %s",
+                    t->path, t->path);
 }
 
 static pc_status walk(pc__tar *t, pc__tar_fn each, void *context)
@@ -112,7 +132,7 @@ static pc_status walk(pc__tar *t, pc__tar_fn each, void *context)
     for (;;) {
         const int status = lib.archive_read_next_header(t->archive, &t->entry);
         if (status == ARCHIVE_EOF)
-            return PC_OK;
+            return check_end(t);
         if (failed(status))
             return broken(t);
         PC__TRY(show(t, each, context));
@@ -123,12 +143,13 @@ pc_status pc__tar_read(const char *path, int fd, pc__tar_fn each, void *context)
 {
     enum { BLOCK = 1 << 16 };
     PC__TRY(open_library(path));
-    pc__tar t = {.path = path, .fd = fd, .archive = lib.archive_read_new()};
+    pc__tar t = {.path = path, .fd = fd, .archive = lib.archive_read_new(), .end = -1};
     if (!t.archive)
         return pc__fail(PC_ERR_MEMORY, "cannot read %s: libarchive has no memory", path);
     pc_status status = PC_ERR_FORMAT;
     if (failed(lib.archive_read_support_format_tar(t.archive)) ||
         failed(lib.archive_read_support_filter_all(t.archive)) ||
+        failed(lib.archive_read_set_format_option(t.archive, "tar", "read_concatenated_archives", "1")) ||
         failed(lib.archive_read_open_fd(t.archive, fd, BLOCK)))
         status = broken(&t);
     else

@@ -16,7 +16,8 @@ typedef struct pc__tar_member {
 /* Called for each; what it fails with ends the reading. */
 typedef pc_status (*pc__tar_fn)(void *context, pc__tar *tar, const pc__tar_member *member);
 
-/* Go through the file that is open as fd, from its beginning. PC_ERR_FORMAT: it is no tar file, or is truncated or broken;
+/* Go through the file that is open as fd, from its beginning, and through archives that follow the first in it (cat a.tar
+ * b.tar). PC_ERR_FORMAT: it is no tar file, or is truncated or broken;
  * PC_ERR_UNSUPPORTED: no libarchive, at build time or now. */
 pc_status pc__tar_read(const char *path, int fd, pc__tar_fn each, void *context);
 

@@ -202,6 +202,48 @@ static void broken_files_are_refused(void **state)
     pc_loader_free(loader);
 }
 
+/* Nothing of a file is lost without a word: what is cut off between two members, what stands behind the end of a first
+ * archive, what comes twice. */
+static void all_of_a_file_counts(void **state)
+{
+    (void)state;
+    needs_libraries();
+    shell("cat a-0.tar a-1.tar >both.tar && gzip -kf both.tar");
+    check(OPEN("both.tar", .x = "npy"), COUNT, false);
+    check(OPEN("both.tar.gz", .x = "npy"), COUNT, false);
+    check(OPEN("a-{0..1}.tar", .x = "npy"), COUNT, false);
+    check(OPEN("{a-0,a-1}.tar", .x = "npy"), COUNT, false);
+    assert_fails(OPEN("a-{0..2}.tar", .x = "npy"), PC_ERR_NOT_FOUND, "a-2.tar");
+}
+
+static void what_is_cut_off_is_told(void **state)
+{
+    (void)state;
+    needs_libraries();
+    shell("cd all && tar --format=ustar -cf ../cut.tar 0000.npy 0000.cls 0001.npy 0001.cls && cd .. && "
+          "head -c 2048 cut.tar >two.tar && head -c 2560 cut.tar >three.tar && cp two.tar ended.tar && "
+          "truncate -s +1024 ended.tar");
+    assert_fails(OPEN("two.tar", .x = "npy"), PC_ERR_FORMAT, "two.tar is truncated: there is no end mark");
+    assert_fails(OPEN("three.tar", .x = "npy"), PC_ERR_FORMAT, "truncated");
+    check(OPEN("ended.tar", .x = "npy"), 1, false);
+}
+
+static void samples_have_a_member_once(void **state)
+{
+    (void)state;
+    needs_libraries();
+    shell("cd all && tar -cf ../again.tar 0000.npy 0000.cls && tar -rf ../again.tar 0000.npy 0000.cls");
+    assert_fails(OPEN("again.tar", .x = "npy"), PC_ERR_FORMAT, "again.tar: a sample has 0000.npy twice");
+    shell("rm -rf many && cp -r all many && for i in many/*.npy; do cp many/0003.npy ${i%.npy}.a.npy; done && "
+          "cd many && tar --sort=name -cf ../many.tar .");
+    check(OPEN("many.tar", .x = "npy;a.npy"), COUNT, false); /* in the file a.npy is the first */
+    pc_loader *other = OPEN("many.tar", .x = "a.npy;npy");
+    pc_batch b;
+    assert_not_null_ok(other);
+    assert_true(pc_loader_next(other, &b) && pc_item(pc_sum(b.x)) == 3.0 * (double)pc_tensor_count(b.x));
+    pc_loader_free(other);
+}
+
 /* Members of a file that is not compressed are read where they are. */
 static void a_file_that_shrinks_is_an_error_of_its_batch(void **state)
 {
@@ -257,6 +299,9 @@ int main(void)
         cmocka_unit_test(every_format_is_read),
         cmocka_unit_test(what_is_not_whole_is_left_out),
         cmocka_unit_test(broken_files_are_refused),
+        cmocka_unit_test(all_of_a_file_counts),
+        cmocka_unit_test(what_is_cut_off_is_told),
+        cmocka_unit_test(samples_have_a_member_once),
         cmocka_unit_test(a_file_that_shrinks_is_an_error_of_its_batch),
         cmocka_unit_test(changed_bytes_do_no_harm),
     };
