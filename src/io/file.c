@@ -170,13 +170,12 @@ static const char temporary_suffix[] = ".tmp";
 /* Beside the file that a link leads to, so that the link stays. */
 char *pc__file_temporary(const char *path)
 {
-    char *real = realpath(path, NULL);
-    const char *target = real ? real : path;
+    char real[PATH_MAX];
+    const char *target = realpath(path, real) ? real : path;
     const size_t n = strlen(target) + sizeof temporary_suffix;
     char *name = pc__alloc(n);
     if (name)
         snprintf(name, n, "%s%s", target, temporary_suffix);
-    free(real);
     return name;
 }
 
