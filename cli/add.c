@@ -24,6 +24,7 @@ typedef struct kind {
     void (*fill)(void *a, void *b, int64_t n);
     void (*plain)(const void *a, const void *b, void *c, int64_t n);
     double (*at)(const void *c, int64_t i);
+    int digits; /* to print */
 } kind;
 
 #define KIND(T, WIDE)                                                                                                  \
@@ -51,10 +52,10 @@ KIND(float, float)
 KIND(double, double)
 
 /* In the order in which the wider one takes a narrower one's numbers, as PyTorch promotes them. */
-static const kind kinds[] = {{"int32", PC_I32, fill_int32_t, plain_int32_t, at_int32_t},
-                             {"int64", PC_I64, fill_int64_t, plain_int64_t, at_int64_t},
-                             {"float32", PC_F32, fill_float, plain_float, at_float},
-                             {"float64", PC_F64, fill_double, plain_double, at_double}};
+static const kind kinds[] = {{"int32", PC_I32, fill_int32_t, plain_int32_t, at_int32_t, 10},
+                             {"int64", PC_I64, fill_int64_t, plain_int64_t, at_int64_t, 19},
+                             {"float32", PC_F32, fill_float, plain_float, at_float, 10},
+                             {"float64", PC_F64, fill_double, plain_double, at_double, 15}};
 
 static const kind *kind_of(const char *name)
 {
@@ -97,6 +98,7 @@ static bool take_given(addition *s, const cli_call *call, const char *dtype)
         cli_error(call->command, "%s: one array is missing; give two, or none", text[0]);
         return false;
     }
+    dtype = dtype ? dtype : cli_add_dtype(text);
     for (int i = 0; i < 2; i++)
         if (!(s->given[i] = cli_add_input(call->command, text[i], dtype)))
             return false;
@@ -195,7 +197,7 @@ static void print_sums(const addition *s, bool json)
         if (json)
             printf("%s%.17g", i ? ", " : "", s->kind->at(values, i));
         else
-            printf("c[%lld]=%.10g\n", (long long)i, s->kind->at(values, i));
+            printf("c[%lld]=%.*g\n", (long long)i, s->kind->digits, s->kind->at(values, i));
     }
 }
 
@@ -274,7 +276,8 @@ static const cli_option options[] = {
     {"size", 's', CLI_INT, AT(size), "6", "N",
      .help = "Elements of each array; --ladder takes a fitting number for 6 or fewer", .min = 0, .max = 2147483647},
     {"dtype", 't', CLI_CHOICE, AT(dtype), NULL, "TYPE",
-     .help = "What the elements are; otherwise int32, of numbers with a fraction float32, of .npy files their own",
+     .help = "What the elements are; otherwise int32, of numbers with a fraction float32, of great ones int64 and "
+             "float64, of .npy files their own",
      .choices = dtypes},
     {"out", 'o', CLI_PATH, AT(out), NULL, "FILE", .help = "Write the sums as a .npy file"},
     {"ladder", 0, CLI_FLAG, AT(ladder), NULL, NULL,

@@ -1,7 +1,6 @@
 /* add_input.c: numbers from the command line and from .npy files. */
 #include "add_input.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,23 +30,44 @@ static pc_tensor *from_file(const cli_command *command, const char *path)
     return NULL;
 }
 
-/* The numbers of "1,2,3" in `values`, which has room for as many as there are commas and one more; how many, or -1. */
-static int64_t read_numbers(const char *text, double *values, bool *whole)
+typedef struct extent {
+    bool whole;
+    double most;
+} extent;
+
+/* The numbers of "1,2,3" in `values`, which has room for as many as there are commas and one more, or is NULL; how many, or -1.
+ * `e` grows to what they are. */
+static int64_t read_numbers(const char *text, double *values, extent *e)
 {
     int64_t n = 0;
-    *whole = true;
     for (const char *at = text;; at++) {
         char *end;
-        errno = 0;
         double value = strtod(at, &end);
         if (end == at || (*end && *end != ',') || !isfinite(value))
             return -1;
-        *whole &= value == rint(value) && fabs(value) <= 2147483647;
-        values[n++] = value;
+        e->whole &= value == rint(value);
+        e->most = fmax(e->most, fabs(value));
+        if (values)
+            values[n] = value;
+        n++;
         at = end;
         if (!*at)
             return n;
     }
+}
+
+const char *cli_add_dtype(const char *const text[2])
+{
+    static const double half_int32 = 1073741823, float32_whole = 16777216, float64_whole = 9007199254740992;
+    extent e = {.whole = true};
+    for (int i = 0; i < 2; i++)
+        if (!is_file(text[i]))
+            (void)read_numbers(text[i], NULL, &e); /* what is no number is told where it becomes one */
+    if (e.whole && e.most <= half_int32)
+        return "int32";
+    if (e.whole && e.most <= float64_whole)
+        return "int64";
+    return e.most <= float32_whole ? "float32" : "float64";
 }
 
 static pc_tensor *make(const cli_command *command, const double *values, int64_t n, pc_dtype dtype)
@@ -62,13 +82,13 @@ static pc_tensor *make(const cli_command *command, const double *values, int64_t
 }
 
 /* What the numbers become; false where they are no int32. */
-static bool choose(const char *dtype, bool whole, pc_dtype *to)
+static bool choose(const char *dtype, const extent *e, pc_dtype *to)
 {
-    *to = !dtype                          ? (whole ? PC_I32 : PC_F32)
-          : strcmp(dtype, "int32") == 0   ? PC_I32
+    *to = strcmp(dtype, "int32") == 0     ? PC_I32
+          : strcmp(dtype, "int64") == 0   ? PC_I64
           : strcmp(dtype, "float32") == 0 ? PC_F32
                                           : PC_F64;
-    return *to != PC_I32 || whole;
+    return *to != PC_I32 || (e->whole && e->most <= 2147483647);
 }
 
 static pc_tensor *from_text(const cli_command *command, const char *text, const char *dtype)
@@ -77,15 +97,15 @@ static pc_tensor *from_text(const cli_command *command, const char *text, const 
     for (const char *c = text; *c; c++)
         room += *c == ',';
     double *values = malloc((size_t)room * sizeof *values);
-    bool whole = false;
-    int64_t n = values ? read_numbers(text, values, &whole) : 0;
+    extent e = {.whole = true};
+    int64_t n = values ? read_numbers(text, values, &e) : 0;
     pc_dtype to;
     pc_tensor *t = NULL;
     if (!values)
         cli_error(command, "not enough memory for %lld numbers", (long long)room);
     else if (n < 0)
         cli_error(command, "%s: must be numbers with commas between them (1,2,3), or the path of a .npy file", text);
-    else if (!choose(dtype, whole, &to))
+    else if (!choose(dtype, &e, &to))
         cli_error(command, "%s: int32 takes whole numbers up to 2147483647; use --dtype float32 or float64", text);
     else
         t = make(command, values, n, to);

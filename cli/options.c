@@ -99,8 +99,9 @@ static bool take_letters(parser *p, const char *letters)
         while (option && option->letter != *letters)
             option = cli_next_option(p->options, option);
         if (!option)
-            return cli_wrong(p->message, "there is no option -%.*s; --help lists the options",
-                             (unsigned char)*letters < 128 ? 1 : CLI_MESSAGE_MAX, letters);
+            return cli_wrong(p->message, "there is no option -%.*s; --help lists the options%s",
+                             (unsigned char)*letters < 128 ? 1 : CLI_MESSAGE_MAX, letters,
+                             *letters >= '0' && *letters <= '9' ? ", and a number below 0 goes behind --" : "");
         if (option == &cli_help_option)
             return p->line->help = true;
         if (option->kind != CLI_FLAG)

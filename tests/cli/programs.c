@@ -70,6 +70,20 @@ static void add_takes_arrays(void **state)
     run(&e, "add", "--json", "1.5,2", "10,20", ON);
     assert_went_well(&e);
     assert_json_has(e.out, "\"ends\": [11.5, 22]", "\"float32\"", "\"wrong\": 0");
+    /* sums that int32 or float32 would have otherwise */
+    run(&e, "add", "2147483647", "1", ON);
+    assert_went_well(&e);
+    assert_memory_equal(e.out, "c[0]=2147483648\n1 element of int64", 34);
+    run(&e, "add", "99999999999", "1", ON);
+    assert_memory_equal(e.out, "c[0]=100000000000\n", 18);
+    run(&e, "add", "16777217", "1.5", ON);
+    assert_memory_equal(e.out, "c[0]=16777218.5\n1 element of float64", 36);
+    run(&e, "add", "--json", "1e16", "1", ON);
+    assert_json_has(e.out, "\"float64\"", "\"wrong\": 0");
+    run(&e, "add", "-1", "1", ON);
+    assert_refused(&e, 2, "a number below 0 goes behind --");
+    run(&e, "add", ON, "--", "-1", "1");
+    assert_memory_equal(e.out, "c[0]=0\n1 element of int32", 25);
     PC_SCOPE {
         pc_tensor *x = pc_arange(0, 6, 1, PC_I64, PC_DEVICE_CPU);
         assert_ok(pc_npy_save(pc_reshape(x, PC_SHAPE(2, 3)), a));
