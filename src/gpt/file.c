@@ -8,6 +8,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <unistd.h>
 
 static bool ends_with(const char *name, const char *end)
 {
@@ -202,12 +203,28 @@ static pc_status check_tied(const pc_weights *file, pc_module *gpt)
     return status;
 }
 
-static pc_status read_weights(const char *path, pc_module *gpt)
+/* A layer of the file that the configuration leaves out would be missed by the answers alone. */
+static pc_status check_layers(const pc_weights *file, int layers)
+{
+    char name[80];
+    pc_weights_entry entry;
+    snprintf(name, sizeof name, "transformer.h.%d.ln_1.weight", layers);
+    const pc_status more = find(file, name, &entry);
+    if (more != PC_ERR_NOT_FOUND)
+        return more == PC_OK ? pc__fail(PC_ERR_FORMAT, "%s has a tensor \"%.80s\", and config.json has %d layers",
+                                        file->path, entry.name, layers)
+                             : more;
+    pc_error_clear();
+    return PC_OK;
+}
+
+static pc_status read_weights(const char *path, pc_module *gpt, int layers)
 {
     pc_weights *file = pc_weights_open(path);
     if (!file)
         return pc_error_last()->status;
-    pc_status status = pc__module_visit(gpt, check, file);
+    pc_status status = check_layers(file, layers);
+    status = status == PC_OK ? pc__module_visit(gpt, check, file) : status;
     PC_NO_GRAD {
         status = status == PC_OK ? pc__module_visit(gpt, read_one, file) : status;
         status = status == PC_OK ? check_tied(file, gpt) : status;
@@ -216,17 +233,28 @@ static pc_status read_weights(const char *path, pc_module *gpt)
     return status;
 }
 
+/* model.safetensors; pytorch_model.bin where that alone is there, as in older folders. */
+static pc_status path_of_weights(const char *folder, char path[PATH_MAX])
+{
+    char older[PATH_MAX];
+    PC__TRY(path_of(folder, "pytorch_model.bin", older));
+    PC__TRY(path_of(folder, "model.safetensors", path));
+    if (access(path, F_OK) != 0 && access(older, F_OK) == 0)
+        memcpy(path, older, sizeof older);
+    return PC_OK;
+}
+
 pc_module *pc_gpt_open(const char *folder, pc_device device)
 {
     PC__NEED_OR(NULL, folder);
     char path[PATH_MAX];
     pc_gpt_options options;
     if (pc__device_check(device, "pc_gpt_open") != PC_OK || path_of(folder, "config.json", path) != PC_OK ||
-        read_config(path, &options) != PC_OK || path_of(folder, "model.safetensors", path) != PC_OK ||
+        read_config(path, &options) != PC_OK || path_of_weights(folder, path) != PC_OK ||
         pc__gpt_check(&options) != PC_OK)
         return NULL;
     pc_module *gpt = pc__gpt_make(&options, false);
-    if (gpt && read_weights(path, gpt) == PC_OK && pc_module_to(gpt, device, PC_F32) == PC_OK)
+    if (gpt && read_weights(path, gpt, options.layers) == PC_OK && pc_module_to(gpt, device, PC_F32) == PC_OK)
         return gpt;
     pc_module_free(gpt);
     return NULL;

@@ -1,7 +1,7 @@
 """A small GPT-2 of Hugging Face's `transformers`, which must be installed with `torch`: gpt2/config.json and
 gpt2/model.safetensors as save_pretrained leaves them, and in gpt2/answers.txt what it makes of tokens: lines "tokens
 NUMBERS", "logits NUMBERS", "loss NUMBER" (of each token's follower), "norm NAME NUMBER" of each parameter's gradient, and
-"greedy NUMBERS", the likeliest tokens behind the first three."""
+"greedy NUMBERS", the likeliest tokens behind the first three. gpt2-older has the same network in pytorch_model.bin."""
 import pathlib
 
 import torch
@@ -33,3 +33,12 @@ with open(here / "answers.txt", "w", encoding="ascii") as text:
         print("norm", name, line([p.grad.norm().item()]), file=text)
     print("greedy", line(greedy[0].tolist()), file=text)
 (here / "generation_config.json").unlink(missing_ok=True)
+
+older = here.parent / "gpt2-older"
+older.mkdir(exist_ok=True)
+(older / "config.json").write_bytes((here / "config.json").read_bytes())
+state = model.state_dict()
+for i in range(config.n_layer):  # as older versions kept them
+    state[f"transformer.h.{i}.attn.bias"] = torch.tril(torch.ones(1, 1, 16, 16, dtype=torch.bool))
+    state[f"transformer.h.{i}.attn.masked_bias"] = torch.tensor(-1e4)
+torch.save(state, older / "pytorch_model.bin")

@@ -133,6 +133,24 @@ static void kept_keys_change_nothing(void **state)
     pc_module_free(gpt);
 }
 
+/* The same numbers, from a folder of before safetensors, with the masks that were in them. */
+static void older_folders(void **state)
+{
+    (void)state;
+    pc_module *gpt = pc_gpt_open(GOLDEN, test_device()), *older = pc_gpt_open(GOLDEN "-older", test_device());
+    pc_parameter a[64], b[64];
+    assert_not_null_ok(gpt);
+    assert_not_null_ok(older);
+    const int n = pc_module_parameter_list(gpt, a, 64);
+    assert_int_equal(pc_module_parameter_list(older, b, 64), n);
+    PC_SCOPE {
+        for (int i = 0; i < n; i++)
+            assert_true(pc_item(pc_all(pc_eq(a[i].tensor, b[i].tensor))) == 1);
+    }
+    pc_module_free(gpt);
+    pc_module_free(older);
+}
+
 static void files_come_back(void **state)
 {
     (void)state;
@@ -198,6 +216,10 @@ static void other_sizes_are_refused(void **state)
     const char more[] = "{\"n_layer\": 3, \"n_head\": 3, \"n_embd\": 12, \"n_positions\": 16, \"vocab_size\": 23}";
     assert_ok(pc__file_write(config, more, sizeof more - 1));
     assert_fails(pc_gpt_open(folder, test_device()), PC_ERR_NOT_FOUND, "h.2.ln_1.weight");
+    const char fewer[] = "{\"n_layer\": 1, \"n_head\": 3, \"n_embd\": 12, \"n_positions\": 16, \"vocab_size\": 23}";
+    assert_ok(pc__file_write(config, fewer, sizeof fewer - 1));
+    assert_fails(pc_gpt_open(folder, test_device()), PC_ERR_FORMAT,
+                 "has a tensor \"transformer.h.1.ln_1.weight\", and config.json has 1 layers");
     unlink(config);
     unlink(weights);
     rmdir(folder);
@@ -275,6 +297,7 @@ int main(void)
         cmocka_unit_test(as_hugging_face),
         cmocka_unit_test(the_likeliest_tokens),
         cmocka_unit_test(kept_keys_change_nothing),
+        cmocka_unit_test(older_folders),
         cmocka_unit_test(files_come_back),
         cmocka_unit_test(other_sizes_are_refused),
         cmocka_unit_test(sizes),
