@@ -5,6 +5,7 @@
 #include "tensor/read.h"
 
 #include <errno.h>
+#include <paracord/no_grad.h>
 #include <unistd.h>
 
 #define HEADER_MAX (100 << 20) /* of the format */
@@ -174,9 +175,10 @@ static void widen(const pc__weight *t, uint8_t *data, int to)
     }
 }
 
-static pc_tensor *read_tensor(const pc_weights *w, const pc__weight *t)
+/* As it lies. */
+static pc_tensor *read_bytes(const pc_weights *w, const pc__weight *t, pc_shape shape)
 {
-    pc_tensor *out = pc_empty(pc_shape_of(t->ndim, t->shape), t->type->dtype, PC_DEVICE_CPU);
+    pc_tensor *out = pc_empty(shape, t->type->dtype, PC_DEVICE_CPU);
     uint8_t *data = out ? pc__data(out) : NULL;
     if (!out || !t->count)
         return out;
@@ -187,6 +189,25 @@ static pc_tensor *read_tensor(const pc_weights *w, const pc__weight *t)
     for (int64_t i = 0; t->type->dtype == PC_BOOL && i < t->count; i++)
         data[i] = data[i] != 0;
     return out;
+}
+
+static pc_tensor *read_tensor(const pc_weights *w, const pc__weight *t)
+{
+    const pc_shape shape = pc_shape_of(t->ndim, t->shape);
+    if (!t->turned)
+        return read_bytes(w, t, shape);
+    pc_shape lies = shape, back = shape;
+    for (int k = 0; k < t->ndim; k++) {
+        lies.dim[k] = t->shape[t->order[k]];
+        back.dim[t->order[k]] = k;
+    }
+    pc_tensor *made = NULL;
+    PC_NO_GRAD
+        PC_SCOPE {
+            pc_tensor *there = read_bytes(w, t, lies);
+            made = there ? pc_keep(pc_contiguous(pc_permute(there, back))) : NULL;
+        }
+    return made;
 }
 
 pc_tensor *pc_weights_read(const pc_weights *weights, const char *name, pc_device device)

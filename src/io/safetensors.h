@@ -47,6 +47,8 @@ typedef struct pc__weight {
     int64_t shape[PC_MAX_DIMS];
     int64_t count;      /* of numbers */
     int64_t begin, end; /* bytes behind the header */
+    bool turned;        /* of torch.save: it lies in another order than C's, dimension order[0] outermost */
+    int8_t order[PC_MAX_DIMS];
 } pc__weight;
 
 typedef struct pc__weight_note {

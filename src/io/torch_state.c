@@ -112,6 +112,27 @@ static bool take_numbers(const pc__pickle *p, const pc__pickled *list, int64_t *
     return true;
 }
 
+/* Whether the strides are those of C order but for which dimension is the outer one, as of channels-last weights; then
+ * t->order is that. */
+static bool is_turned(const int64_t *size, const int64_t *stride, pc__weight *t)
+{
+    unsigned done = 0;
+    int at = t->ndim;
+    int64_t next = 1;
+    for (int i = 0; i < t->ndim && t->ndim <= PC_MAX_DIMS; i++)
+        if (size[i] != 1 && !(done & 1u << i) && stride[i] == next) {
+            t->order[--at] = (int8_t)i;
+            done |= 1u << i;
+            next *= size[i];
+            i = -1;
+        }
+    for (int i = t->ndim - 1; i >= 0 && at > 0; i--)
+        if (size[i] == 1)
+            t->order[--at] = (int8_t)i;
+    t->turned = at == 0;
+    return t->turned;
+}
+
 /* Sizes, and strides as of C order, of which those of one element do not count. */
 static bool take_shape(const pc__pickle *p, const pc__pickled *sizes, const pc__pickled *strides, pc__weight *t,
                        bool *dense)
@@ -129,6 +150,7 @@ static bool take_shape(const pc__pickle *p, const pc__pickled *sizes, const pc__
         if (i < PC_MAX_DIMS)
             t->shape[i] = size[i];
     }
+    *dense = *dense || t->count == 0 || is_turned(size, stride, t);
     return true;
 }
 
@@ -165,9 +187,9 @@ pc_status pc__torch_tensor_take(pc_weights *w, const pc__pickle *p, const pc__pi
                         "%s: the tensor \"%.80s\" is to be negated, or the like, when it is read; in Python "
                         ".resolve_neg() does that",
                         w->path, t->name);
-    if (!dense && t->count)
+    if (!dense)
         return pc__fail(PC_ERR_UNSUPPORTED,
-                        "%s: the tensor \"%.80s\" does not lie in C order; in Python .contiguous() brings it there",
+                        "%s: the tensor \"%.80s\" does not lie in one piece; in Python .contiguous() brings it there",
                         w->path, t->name);
     const pc__torch_storage *place = pc__torch_find(storages, key);
     if (!place || offset->whole > count - t->count || count > place->bytes / t->type->bytes)
