@@ -88,9 +88,11 @@ static void report(const pc_train_options *o, const pc_train_summary *s)
     if (s->kept.epoch > 0 && s->kept.has_test)
         report_kept(s);
     if (s->skipped > 0)
-        printf("%s pictures could not be used and were skipped\n", cli_thousands(s->skipped, text));
+        printf("%s picture%s could not be used and %s skipped\n", cli_thousands(s->skipped, text),
+               s->skipped == 1 ? "" : "s", s->skipped == 1 ? "was" : "were");
     if (s->damaged > 0)
-        printf("%s damaged pictures were used, since all their pixels are there\n", cli_thousands(s->damaged, text));
+        printf("%s damaged picture%s used, since all pixels are there\n", cli_thousands(s->damaged, text),
+               s->damaged == 1 ? " was" : "s were");
     printf("the network is in ");
     cli_print_shell(stdout, o->out);
     printf("/%s, the curves in ", s->model);

@@ -163,6 +163,9 @@ static pc_status take_header(reader *from, pc__npy *array)
 /* Where the data begins. */
 static pc_status find_header(const char *path, const uint8_t *bytes, size_t n, reader *from)
 {
+    if (n > 4 && memcmp(bytes, "PK\3\4", 4) == 0)
+        return pc__fail(PC_ERR_FORMAT, "%s is an archive, as .npz files are, of several arrays; numpy.save writes one",
+                        path);
     if (n < 10 || memcmp(bytes, magic, 6) != 0)
         return pc__fail(PC_ERR_FORMAT, "%s is not a .npy file", path);
     if (bytes[6] < 1 || bytes[6] > 3)

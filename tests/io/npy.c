@@ -195,6 +195,8 @@ static void files_that_are_not_there(void **state)
     (void)state;
     pc__npy in;
     assert_fails(pc__npy_read("/nowhere/x.npy", &in), PC_ERR_FILE, "/nowhere/x.npy");
+    assert_fails(pc__npy_parse("x.npz", "PK\3\4hello", 9, &in), PC_ERR_FORMAT,
+                 "x.npz is an archive, as .npz files are");
     assert_fails(pc__npy_parse("x.npy", "hello", 5, &in), PC_ERR_FORMAT, "x.npy is not a .npy file");
     assert_fails(pc__npy_parse("x.npy", "\x93NUMPY\7\0......", 14, &in), PC_ERR_UNSUPPORTED, "version 7");
     assert_fails(pc__npy_write("/nowhere/x.npy", &(pc__npy){.rank = 9}), PC_ERR_ARGUMENT, "rank");
