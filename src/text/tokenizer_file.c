@@ -53,12 +53,12 @@ static void take_bytes(const uint8_t *word, size_t n, pc__text *out)
     }
 }
 
-/* "<0xNN>": a byte that is no UTF-8. */
+/* "<0xNN>": a byte that is no UTF-8, or 0, which ends texts of C. */
 static bool take_stray(const pc__text *key, pc__text *out)
 {
     unsigned byte;
     int end = 0;
-    if (key->length != 6 || sscanf(key->data, "<0x%2x>%n", &byte, &end) != 1 || end != 6 || byte < 0x80)
+    if (key->length != 6 || sscanf(key->data, "<0x%2x>%n", &byte, &end) != 1 || end != 6 || (byte > 0 && byte < 0x80))
         return false;
     const char one = (char)byte;
     out->length = 0;
@@ -269,7 +269,7 @@ static void write_token(const pc_tokenizer *t, int32_t token, pc__text *out)
     if (t->pairs && token != t->end)
         for (size_t i = 0; i < n; i++)
             pc__utf8_put(out, pc__byte_letter(bytes[i]));
-    else if (!t->pairs && n && pc__letter_at(bytes, n, 0, &length) >= PC__STRAY)
+    else if (!t->pairs && n && (!*bytes || pc__letter_at(bytes, n, 0, &length) >= PC__STRAY))
         pc__text_add(out, "<0x%02X>", *bytes);
     else
         pc__text_append(out, (const char *)bytes, n);

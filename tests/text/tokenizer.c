@@ -168,6 +168,28 @@ static void letters(void **state)
     pc_tokenizer_free(again);
 }
 
+/* Every byte comes back from the files as well: 0 ends texts of C, and others are no letters. */
+static void every_letter_is_saved(void **state)
+{
+    (void)state;
+    char all[512];
+    for (int i = 0; i < 512; i++)
+        all[i] = (char)i;
+    for (int pairs = 0; pairs < 2; pairs++) {
+        pc_tokenizer *t = pairs ? pc_tokenizer_new_pairs(all, 512, 300) : pc_tokenizer_new_letters(all, 512);
+        assert_not_null_ok(t);
+        assert_ok(pc_tokenizer_save(t, folder));
+        pc_tokenizer *again = pc_tokenizer_open(folder);
+        assert_not_null_ok(again);
+        assert_int_equal(pc_tokenizer_size(again), pc_tokenizer_size(t));
+        pc_tensor *tokens = pc_tokenizer_encode(t, all, 512);
+        encodes_as(again, all, 512, pc_data(tokens), pc_tensor_count(tokens));
+        pc_tensor_free(tokens);
+        pc_tokenizer_free(t);
+        pc_tokenizer_free(again);
+    }
+}
+
 static void wrong_files(void **state)
 {
     (void)state;
@@ -230,6 +252,7 @@ int main(void)
         cmocka_unit_test(bytes_of_any_kind),
         cmocka_unit_test(few_pairs),
         cmocka_unit_test(letters),
+        cmocka_unit_test(every_letter_is_saved),
         cmocka_unit_test(wrong_files),
         cmocka_unit_test(folders_are_one_text),
     };
