@@ -66,8 +66,8 @@ typedef struct pc_weights_note_pair {
     const char *key, *text;
 } pc_weights_note_pair;
 
-/* Write tensors under their names, and notes, of which the last has the key NULL (`notes` may be NULL). Names must differ:
- * PC_ERR_ARGUMENT. Waits for what is queued. */
+/* Write tensors under their names, and notes, of which the last has the key NULL (`notes` may be NULL). Names must differ,
+ * and all is UTF-8: PC_ERR_ARGUMENT. Waits for what is queued. */
 PC_API PC_MUST_USE pc_status pc_weights_write(const char *path, const pc_parameter *list, int count,
                                               const pc_weights_note_pair *notes);
 

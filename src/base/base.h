@@ -92,6 +92,7 @@ PC__SHARED void pc__text_free(pc__text *text);
 
 /* Bytes of the UTF-8 sequence at `s` (zero-terminated), or 0 where there is none: overlong forms and surrogates too. */
 PC__SHARED int pc__utf8_length(const char *s);
+bool pc__is_utf8(const char *text);
 
 /* JSON: a quoted string (what is no UTF-8 becomes U+FFFD); the shortest digits that read back as the same number, with
  * a point whatever the locale, "null" when it is not finite. */

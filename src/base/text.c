@@ -74,6 +74,14 @@ int pc__utf8_length(const char *text)
     return point >= least[n] && point <= 0x10ffff && (point < 0xd800 || point > 0xdfff) ? n : 0;
 }
 
+bool pc__is_utf8(const char *text)
+{
+    int n = 1;
+    for (; *text && n; text += n)
+        n = pc__utf8_length(text);
+    return n;
+}
+
 const char *pc_version(void)
 {
     return PC_VERSION;

@@ -37,13 +37,20 @@ static pc_status check(const char *path, const pc_parameter *list, int count)
     for (int i = 0; i < count; i++) {
         if (!list[i].tensor)
             return pc__fail(PC_ERR_ARGUMENT, "cannot write %s: the tensor \"%.80s\" is NULL", path, list[i].name);
-        for (const char *c = list[i].name; *c; c += pc__utf8_length(c))
-            if (!pc__utf8_length(c))
-                return pc__fail(PC_ERR_ARGUMENT, "cannot write %s: the name of tensor %d is not UTF-8", path, i);
+        if (!pc__is_utf8(list[i].name))
+            return pc__fail(PC_ERR_ARGUMENT, "cannot write %s: the name of tensor %d is not UTF-8", path, i);
         if (strcmp(list[i].name, "__metadata__") == 0)
             return pc__fail(PC_ERR_ARGUMENT, "cannot write %s: no tensor can be called \"__metadata__\"", path);
     }
     return count ? check_names(path, list, count) : PC_OK;
+}
+
+static pc_status check_notes(const char *path, const pc_weights_note_pair *notes)
+{
+    for (; notes && notes->key; notes++)
+        if (!pc__is_utf8(notes->key) || (notes->text && !pc__is_utf8(notes->text)))
+            return pc__fail(PC_ERR_ARGUMENT, "cannot write %s: the note \"%.80s\" is not UTF-8", path, notes->key);
+    return PC_OK;
 }
 
 static size_t bytes_of(const pc_tensor *t)
@@ -194,6 +201,7 @@ pc_status pc__weights_begin(const char *path, const pc_parameter *list, int coun
 {
     *temporary = NULL;
     PC__TRY(check(path, list, count));
+    PC__TRY(check_notes(path, notes));
     pc__text header = {0};
     add_header(&header, list, count, notes);
     char *name = header.failed ? NULL : pc__file_temporary(path);

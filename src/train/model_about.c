@@ -1,6 +1,7 @@
 /* model_about.c: what a network is, as text. It has a line for the network and its pictures, and one for how these are
- * prepared; then each class has a line with the bytes of its name, and the name, which may hold any byte. A described
- * network's description is behind them. */
+ * prepared; then each class has a line with the bytes of its name, and the name, which may hold any byte. Where it is no
+ * UTF-8, which the notes of files are, the number is below 0 and the bytes are in hexadecimal. A described network's
+ * description is behind them. */
 #include "train/model_about.h"
 
 #include "train/arch.h"
@@ -9,6 +10,19 @@
 static const char described[] = "described";
 
 enum { SIDE_MAX = 16384, CLASSES_MAX = 1 << 20 };
+
+static void put_name(pc__text *text, const char *name)
+{
+    const int n = (int)strlen(name);
+    if (pc__is_utf8(name)) {
+        pc__text_add(text, "%d %s\n", n, name);
+        return;
+    }
+    pc__text_add(text, "%d ", -n);
+    for (int i = 0; i < n; i++)
+        pc__text_add(text, "%02x", (unsigned char)name[i]);
+    pc__text_add(text, "\n");
+}
 
 char *pc__model_about(const char *arch, const pc__model_file *model)
 {
@@ -19,7 +33,7 @@ char *pc__model_about(const char *arch, const pc__model_file *model)
     pc__preparation_print(&text, &model->preparation);
     pc__text_add(&text, "\n");
     for (int i = 0; i < model->class_count; i++)
-        pc__text_add(&text, "%d %s\n", (int)strlen(model->class_names[i]), model->class_names[i]);
+        put_name(&text, model->class_names[i]);
     if (pc__is_description(arch))
         pc__text_add(&text, "%s", arch);
     if (text.failed)
@@ -27,17 +41,34 @@ char *pc__model_about(const char *arch, const pc__model_file *model)
     return text.data;
 }
 
+/* n bytes, which in hexadecimal are two letters each; false where that is not so. */
+static bool take_name(const char *text, int n, bool hex, char *name)
+{
+    unsigned byte;
+    for (int i = 0; hex && i < n; i++) {
+        if (sscanf(text + 2 * i, "%2x", &byte) != 1 || !byte)
+            return false;
+        name[i] = (char)byte;
+    }
+    if (!hex)
+        memcpy(name, text, (size_t)n);
+    return true;
+}
+
 /* The names of the classes from `text`, which ends in a zero byte; where they end, or NULL. */
 static const char *take_names(const char *text, pc__opened_model *model)
 {
     for (int i = 0; i < model->file.class_count; i++) {
         int length, used;
-        if (sscanf(text, "%d%n", &length, &used) != 1 || text[used] != ' ' || length < 0 ||
-            length >= PC_CLASS_NAME_MAX || strnlen(text + used + 1, (size_t)length + 1) <= (size_t)length)
+        if (sscanf(text, "%d%n", &length, &used) != 1 || text[used] != ' ' || length <= -PC_CLASS_NAME_MAX ||
+            length >= PC_CLASS_NAME_MAX)
             return NULL;
         text += used + 1;
-        memcpy(model->names[i], text, (size_t)length);
-        text += length;
+        const bool hex = length < 0;
+        const int n = hex ? -length : length, letters = hex ? 2 * n : n;
+        if (strnlen(text, (size_t)letters + 1) <= (size_t)letters || !take_name(text, n, hex, model->names[i]))
+            return NULL;
+        text += letters;
         if (*text++ != '\n')
             return NULL;
     }

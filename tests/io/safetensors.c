@@ -195,6 +195,8 @@ static void writing(void **state)
     assert_fails(pc_weights_write(path, list, 3, NULL), PC_ERR_ARGUMENT, "the tensor \"x\" is NULL");
     list[2] = (pc_parameter){"\xff", t};
     assert_fails(pc_weights_write(path, list, 3, NULL), PC_ERR_ARGUMENT, "the name of tensor 2 is not UTF-8");
+    const pc_weights_note_pair odd[] = {{"class", "\xc3"}, {NULL, NULL}};
+    assert_fails(pc_weights_write(path, list, 2, odd), PC_ERR_ARGUMENT, "the note \"class\" is not UTF-8");
     list[2] = (pc_parameter){"__metadata__", t};
     assert_fails(pc_weights_write(path, list, 3, NULL), PC_ERR_ARGUMENT, "__metadata__");
     assert_ok(pc_weights_write(path, list, 2, notes));
