@@ -54,8 +54,9 @@ typedef struct pc_gpt_train_options {
     /* "letters"; "pairs", byte-pair encoding learnt from the text; or a folder with a tokenizer. A file of tokens needs none:
      * with "letters" and "pairs" there are no samples, and the network's folder has no vocab.json. */
     const char *tokens;
-    int64_t vocabulary;    /* of "pairs", 0: 1024; of a file of tokens without a tokenizer, 0: 50,257, as GPT-2 has */
-    pc_gpt_options net;    /* its vocabulary is the tokenizer's */
+    int64_t vocabulary; /* of "pairs", 0: 1024; of a file of tokens without a tokenizer, 0: 50,257, as GPT-2 has */
+    pc_gpt_options
+        net; /* its vocabulary is the tokenizer's; with `from` sizes are those there: others are PC_ERR_ARGUMENT */
     const char *device;    /* "auto", "cpu", ... */
     const char *precision; /* "float32", "bf16": of products while training; weights are float32 (amp.h) */
     int batch;   /* stretches of a step; 0: 12; -1: as many as there is memory for, at most 8,192 tokens on the CPU and

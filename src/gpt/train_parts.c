@@ -89,6 +89,11 @@ static pc_tokenizer *make_tokenizer(const pc__gpt_training *t, const char *text,
     const pc_gpt_train_options *o = &t->o;
     if (resumed || o->from)
         return pc_tokenizer_open(resumed ? o->out : o->from);
+    if (o->vocabulary && strcmp(o->tokens, "pairs") != 0)
+        return pc__null(
+            PC_ERR_ARGUMENT,
+            "pc_gpt_train: a vocabulary of %lld is for tokens that are learnt, \"pairs\"; of \"%.60s\" it follows",
+            (long long)o->vocabulary, o->tokens);
     if (strcmp(o->tokens, "letters") == 0)
         return pc_tokenizer_new_letters(text, bytes);
     if (strcmp(o->tokens, "pairs") == 0)
@@ -142,6 +147,25 @@ static pc_module *open_network(const pc__gpt_training *t)
     return part;
 }
 
+/* What was asked for of a network that is there already must be so. */
+static pc_status check_made(const pc__gpt_training *t, const pc_gpt_options *made)
+{
+    const pc_gpt_options *net = &t->o.net;
+    const struct {
+        const char *what;
+        double asked, is;
+    } all[] = {{"layers", net->layers, made->layers},
+               {"heads", net->heads, made->heads},
+               {"width", net->width, made->width},
+               {"context", net->context, made->context},
+               {"dropout", net->dropout, made->dropout}};
+    for (int i = 0; t->o.from && i < PC__COUNT(all); i++)
+        if (all[i].asked != 0 && fabs(all[i].asked - all[i].is) > 1e-6)
+            return pc__fail(PC_ERR_ARGUMENT, "pc_gpt_train: %s %g, and that of the network in %s is %g: leave it out",
+                            all[i].what, all[i].asked, t->o.from, all[i].is);
+    return PC_OK;
+}
+
 static pc_status make_network(pc__gpt_training *t)
 {
     pc_gpt_options net = t->o.net;
@@ -153,6 +177,7 @@ static pc_status make_network(pc__gpt_training *t)
     if (!t->gpt)
         return pc_error_last()->status;
     const pc_gpt_options *made = pc__gpt_of(t->gpt, "pc_gpt_train");
+    PC__TRY(check_made(t, made));
     if (made->vocabulary < net.vocabulary)
         return pc__fail(PC_ERR_ARGUMENT, "%s: the tokenizer has %lld tokens and the network %lld", t->o.from,
                         (long long)net.vocabulary, (long long)made->vocabulary);

@@ -100,6 +100,9 @@ static pc_status settle_settings(pc__run *run, const pc_train_options *given)
     if (s->nesterov && (strcmp(s->optimizer, "sgd") != 0 || s->momentum == 0))
         return pc__fail(PC_ERR_ARGUMENT, "nesterov is for \"sgd\" with a momentum, not for \"%.40s\" with %g",
                         s->optimizer, s->momentum);
+    if (s->momentum != 0 && strcmp(s->optimizer, "sgd") != 0 && strcmp(s->optimizer, "rmsprop") != 0)
+        return pc__fail(PC_ERR_ARGUMENT, "a momentum is for \"sgd\" and \"rmsprop\"; \"%.40s\" has its own",
+                        s->optimizer);
     if (s->channels != 1 && s->channels != 3)
         return pc__fail(PC_ERR_ARGUMENT, "pictures of %d channels: use 1 (grey) or 3 (RGB)", s->channels);
     int resize = choice("resize mode", s->resize, resizes, 2), init = choice("initialiser", s->init, inits, 3);

@@ -196,6 +196,12 @@ static void from_another_network(void **state)
     options.precision = "bf16";
     assert_ok(pc_gpt_train(options, &summary));
     assert_true(summary.batch >= 64 && summary.loss < 3.4);
+    options.net.context = 8;
+    assert_fails(pc_gpt_train(options, &summary), PC_ERR_ARGUMENT, "context 8, and that of the network in");
+    options.net.context = 24;
+    options.net.dropout = 0.3;
+    assert_fails(pc_gpt_train(options, &summary), PC_ERR_ARGUMENT, "dropout 0.3, and that of the network in");
+    options.net.dropout = 0.1;
     options.from = NULL;
     options.tokens = "pairs";
     options.vocabulary = 300;
@@ -300,6 +306,8 @@ static void wrong_settings(void **state)
     assert_fails(pc_gpt_train(wrong, &summary), PC_ERR_MEMORY, "stretches would fit");
     wrong = options, wrong.net.size = "huge";
     assert_fails(pc_gpt_train(wrong, &summary), PC_ERR_ARGUMENT, "no size \"huge\"");
+    wrong = options, wrong.vocabulary = 100;
+    assert_fails(pc_gpt_train(wrong, &summary), PC_ERR_ARGUMENT, "a vocabulary of 100 is for tokens that are learnt");
     wrong = options, wrong.tokens = "/nowhere";
     assert_fails(pc_gpt_train(wrong, &summary), PC_ERR_FILE, "/nowhere");
 }

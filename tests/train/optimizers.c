@@ -152,6 +152,9 @@ static void what_makes_no_sense_is_refused(void **state)
     s.nesterov = true;
     assert_fails(pc_train_folder(s, &summary), PC_ERR_ARGUMENT, "nesterov is for \"sgd\"");
     s.nesterov = false;
+    s.momentum = 0.9;
+    assert_fails(pc_train_folder(s, &summary), PC_ERR_ARGUMENT, "a momentum is for \"sgd\" and \"rmsprop\"");
+    s.momentum = 0;
     s.schedule = "sawtooth";
     assert_fails(pc_train_folder(s, &summary), PC_ERR_ARGUMENT, "there are constant, cosine, linear, one-cycle");
     s.schedule = "cosine";
