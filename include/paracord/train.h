@@ -22,7 +22,9 @@ typedef struct pc_run_report pc_run_report; /* what a run tells who writes its r
 /* Everything but `data` may be left out. Where words are listed, the first is the default. */
 typedef struct pc_train_options {
     int reserved_;
-    const char *data;      /* a folder with train/ and test/ (or training_set/, test_set/), or class folders */
+    /* A folder with train/ and test/ (or training_set/, training/, test_set/, validation/, valid/, val/; Train/ and TRAIN/, too),
+     * or class folders, of which one may be called so that has pictures and no folders */
+    const char *data;
     const char *out;       /* run folder, NULL: "run": the model, checkpoint, metrics.jsonl, report.html */
     const char *arch;      /* "article", "two-conv", "mlp", "lenet", a network of models.h: "resnet18"; or
                             * a file that ends in .json and describes one (docs/training.md) */
