@@ -5,6 +5,8 @@
 #include "train/checkpoint_model.h"
 #include "train/data_folders.h"
 
+#include "io/torch_file.h"
+
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -41,16 +43,25 @@ pc_status pc__model_find(const char *path, char **file)
                           path);
 }
 
-/* The first bytes are the length of a header, and its brace. */
+/* Of an archive, which files of Keras are too, the first member is the pickle. */
+static bool is_torch(const uint8_t *front, size_t n)
+{
+    static const char member[] = "/data.pkl";
+    return n > PC__TORCH_FRONT && pc__is_torch_file(front) &&
+           (front[0] != 'P' || memmem(front, n, member, sizeof member - 1));
+}
+
+/* A safetensors file, whose first bytes are the length of a header, and its brace; or one of torch.save. */
 static bool is_weights(const char *file)
 {
-    unsigned char front[9] = {0};
+    enum { BRACE = 8 };
+    uint8_t front[128] = {0};
     struct stat info; /* opening a FIFO would wait for a writer */
     FILE *f = stat(file, &info) == 0 && S_ISREG(info.st_mode) ? fopen(file, "rbe") : NULL;
     const size_t n = f ? fread(front, 1, sizeof front, f) : 0;
     if (f)
         fclose(f);
-    return n == sizeof front && front[8] == '{' && !front[4] && !front[5] && !front[6] && !front[7];
+    return (n > BRACE && front[BRACE] == '{' && !front[4] && !front[5] && !front[6] && !front[7]) || is_torch(front, n);
 }
 
 pc_status pc__model_open_any(const char *file, pc__opened_model *model)

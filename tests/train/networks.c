@@ -117,6 +117,12 @@ static void what_is_set_is_noted(void **state)
 static void weights_alone_are_no_classifier(void **state)
 {
     (void)state;
+    static const char *const torch[] = {"new.pth", "old.pth", "old4.pth"};
+    for (int i = 0; i < 3; i++) {
+        char path[512];
+        snprintf(path, sizeof path, "%s/torch/%s", PC_TEST_GOLDEN, torch[i]);
+        assert_fails(pc_classifier_open(path, "cpu"), PC_ERR_UNSUPPORTED, "--init-from");
+    }
     const test_path path = placed(root.s, "alone.safetensors");
     pc_module *net = pc_linear(2, 2);
     assert_ok(pc_weights_save(net, path.s));
