@@ -37,8 +37,37 @@ static const struct {
 #undef ROW
 };
 
+/* What checkpoints have beside weights, as far as torch.load(weights_only=True) takes it: kept as it stands, and not looked at. */
+#define OTHERS(X)                                                                                                      \
+    X("collections\nCounter")                                                                                          \
+    X("torch\nSize")                                                                                                   \
+    X("torch\ndevice")                                                                                                 \
+    X("torch.serialization\n_get_layout")                                                                              \
+    X("_codecs\nencode")                                                                                               \
+    X("__builtin__\nset")                                                                                              \
+    X("__builtin__\nbytearray")                                                                                        \
+    X("__builtin__\ncomplex")                                                                                          \
+    X("builtins\nset")                                                                                                 \
+    X("builtins\nbytearray")                                                                                           \
+    X("builtins\ncomplex")                                                                                             \
+    X("torch\nfloat64")                                                                                                \
+    X("torch\nfloat32")                                                                                                \
+    X("torch\nfloat16")                                                                                                \
+    X("torch\nbfloat16")                                                                                               \
+    X("torch\nint64")                                                                                                  \
+    X("torch\nint32")                                                                                                  \
+    X("torch\nint16")                                                                                                  \
+    X("torch\nint8")                                                                                                   \
+    X("torch\nuint8")                                                                                                  \
+    X("torch\nbool")                                                                                                   \
+    X("torch\ncomplex64")                                                                                              \
+    X("torch\ncomplex128")
+
 #define NAME(name, type) name,
-const char *const pc__torch_names[] = {"collections\nOrderedDict", REBUILD, REBUILD_TYPED, PARAMETER, TYPES(NAME) NULL};
+#define OTHER(name) name,
+const char *const pc__torch_names[] = {"collections\nOrderedDict", REBUILD, REBUILD_TYPED, PARAMETER,
+                                       TYPES(NAME) OTHERS(OTHER) NULL};
+#undef OTHER
 #undef NAME
 
 static const pc__weight_type *type_of(const pc__pickled *name)

@@ -6,7 +6,7 @@
 new.pth and old.pth have the same state dict in today's form and in that of before PyTorch 1.6: numbers that follow from their
 places, in each dtype; tensors that share a storage; a parameter; an empty one, and one without dimensions. protocol4.pth and
 old4.pth have it as pickles of another protocol; unsigned.pth has the dtypes that came later. nested.pth has several networks in
-dictionaries, one more time each way: settings.pth beside what only has the name of one, twice.pth under two names of which each
+dictionaries, one more time each way: settings.pth beside what only has the name of one and what torch.load takes besides, twice.pth under two names of which each
 could be it; parallel.pth has the names that DataParallel gives, turned.pth tensors in other orders than C's. The others are
 refused: round.pth, whose dictionaries contain each other, and keyed.pth, of tensors without names; a tensor that does not lie in
 one piece, one that is to be negated, a whole network, and a pickle that would have Python run a command.
@@ -51,12 +51,14 @@ torch.save(state(), folder / "protocol4.pth", pickle_protocol=4)
 torch.save(state(), folder / "old4.pth", pickle_protocol=4, _use_new_zipfile_serialization=False)
 late = {name: (torch.arange(6) % 7).reshape(2, 3).to(getattr(torch, name)) for name in ("uint16", "uint32", "uint64", "complex64")}
 torch.save(late | {"last": late["uint32"][1:]}, folder / "unsigned.pth")
+beside = {"counter": collections.Counter({30: 1}), "device": torch.device("cuda:0"), "dtype": torch.float32,
+          "layout": torch.strided, "size": torch.Size([1, 2]), "set": {1, 2}, "bytes": b"ab", "more": bytearray(b"ab"), "complex": 1j}
 net = {"0.weight": numbers((2, 3), torch.float32), "0.bias": numbers((2,), torch.float32)}
 torch.save({"epoch": 3, "generator": net, "other": {"body": net, "": numbers((1,), torch.float32)},
             "optimizer": {"state": {0: {"step": torch.tensor(5.), "exp_avg": numbers((2, 3), torch.float32)}},
                           "param_groups": [{"lr": 0.1, "params": [0]}]},
             "list": [numbers((3,), torch.float32), 1, [numbers((2,), torch.float32)]]}, folder / "nested.pth")
-torch.save({"model": {"layers": 3}, "state_dict": net, "optimizer": {"state": {0: net}}}, folder / "settings.pth")
+torch.save({"model": {"layers": 3}, "state_dict": net, "optimizer": {"state": {0: net}}, "beside": beside}, folder / "settings.pth")
 torch.save({"model": net, "state_dict": net}, folder / "twice.pth")
 torch.save({"module." + name: value for name, value in net.items()}, folder / "parallel.pth")
 torch.save({(1, 2): net}, folder / "keyed.pth")
