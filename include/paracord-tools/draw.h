@@ -38,8 +38,9 @@ typedef struct pc_draw_options {
 } pc_draw_options;
 
 /* Write folder/train/cat/cat.000.jpg and so on, test/ beside train/, making the folders. Uses all cores. Files that are
- * there are replaced, each whole or not at all, so that it can be run again; files of other names stay.
- * PC_ERR_ARGUMENT for options out of range, PC_ERR_FILE when a folder or file cannot be written. */
+ * there are replaced, each whole or not at all, so that it can be run again. PC_ERR_ARGUMENT for options out of range,
+ * PC_ERR_FILE when a folder or file cannot be written, PC_ERR_STATE when the folders of the classes hold files that are none of
+ * those, which would be part of the set: nothing is written then. */
 PC_API PC_MUST_USE pc_status pc_draw_picture_set(const char *folder, pc_draw_options options);
 
 PC_END

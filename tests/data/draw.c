@@ -165,6 +165,15 @@ static void a_set_has_the_promised_files(void **state)
     options.seed = 10;
     assert_ok(pc_draw_picture_set(inside("b"), options));
     assert_true(digest("b/train/cat/cat.000.jpg") != first);
+    first = digest("b/train/cat/cat.000.jpg");
+    options.seed = 9, options.train = 2; /* a third one would stay of those of seed 10 */
+    assert_fails(pc_draw_picture_set(inside("b"), options), PC_ERR_STATE, "has cat.002.jpg in it");
+    options.train = 3;
+    char was[256];
+    snprintf(was, sizeof was, "%s", inside("b/train/dog/dog.002.jpg"));
+    assert_int_equal(rename(was, inside("b/train/dog/dog.2.jpg")), 0);
+    assert_fails(pc_draw_picture_set(inside("b"), options), PC_ERR_STATE, "train/dog has dog.2.jpg in it");
+    assert_true(digest("b/train/cat/cat.000.jpg") == first);
 }
 
 static void unwritable_places_are_named(void **state)

@@ -3,11 +3,15 @@
 #include "base/parallel.h"
 #include "io/file.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <paracord-tools/draw.h>
 #include <pthread.h>
 
 #define COUNT_MAX 1000000
+
+enum { NAME_ROOM = 32 };
 
 /* Test pictures take their indexes from here on, so that they never repeat one of training. */
 #define TEST_INDEX ((uint64_t)1 << 32)
@@ -41,6 +45,40 @@ static pc_status defaults(set *s)
     return PC_OK;
 }
 
+static void name_of(pc_draw_kind kind, int number, char name[NAME_ROOM])
+{
+    snprintf(name, NAME_ROOM, "%s.%03d.jpg", pc_draw_kind_name(kind), number);
+}
+
+/* Whether a file of that name is one of the first `count` that are drawn, or what a kill has left of one. */
+static bool is_drawn(const char *file, pc_draw_kind kind, int count)
+{
+    const char *point = strchr(file, '.');
+    char name[NAME_ROOM];
+    int number = -1;
+    if (!point || sscanf(point, ".%9d.", &number) != 1 || number < 0 || number >= count)
+        return false;
+    name_of(kind, number, name);
+    const size_t n = strlen(name);
+    return strncmp(name, file, n) == 0 && (!file[n] || strcmp(file + n, ".tmp") == 0);
+}
+
+/* Pictures that are there already would be in the set, or lost. */
+static pc_status check_folder(const char *path, pc_draw_kind kind, int count)
+{
+    DIR *dir = opendir(path);
+    pc_status status = dir ? PC_OK : pc__fail_file(errno, "cannot read the folder %s", path);
+    for (const struct dirent *entry; dir && status == PC_OK && (entry = readdir(dir));)
+        if (entry->d_name[0] != '.' && !is_drawn(entry->d_name, kind, count))
+            status = pc__fail(PC_ERR_STATE,
+                              "%s has %.80s in it, which would be one of the set and is not drawn: draw into another "
+                              "folder, or empty this one",
+                              path, entry->d_name);
+    if (dir)
+        closedir(dir);
+    return status;
+}
+
 static pc_status make_folders(const set *s)
 {
     char path[PATH_MAX];
@@ -53,6 +91,7 @@ static pc_status make_folders(const set *s)
             if (n >= (int)sizeof path - 32)
                 return pc__fail(PC_ERR_FILE, "cannot make the folder %.64s...: the name is too long", s->folder);
             PC__TRY(pc__folder_make(path));
+            PC__TRY(check_folder(path, (pc_draw_kind)kind, test ? s->options.test : s->options.train));
         }
     return PC_OK;
 }
@@ -71,9 +110,9 @@ static pc_status make_picture(const set *s, int job)
     bool test = number >= s->options.train;
     number -= test ? s->options.train : 0;
     uint64_t index = (uint64_t)number + (test ? TEST_INDEX : 0), stream = index * PC_DRAW_KIND_COUNT + (uint64_t)kind;
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s/%s/%s.%03d.jpg", s->folder, test ? "test" : "train", pc_draw_kind_name(kind),
-             pc_draw_kind_name(kind), number);
+    char path[PATH_MAX], name[NAME_ROOM];
+    name_of(kind, number, name);
+    snprintf(path, sizeof path, "%s/%s/%s/%s", s->folder, test ? "test" : "train", pc_draw_kind_name(kind), name);
     /* counters from the far end: the picture itself takes them from 0 */
     int width = edge(s, stream, UINT64_MAX), height = edge(s, stream, UINT64_MAX - 1);
     pc_image image;
