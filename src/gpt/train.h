@@ -100,6 +100,9 @@ void pc__gpt_pieces_free(pc__gpt_pieces *pieces);
 /* train_checkpoint_load.c: all ranks read. */
 pc_status pc__gpt_checkpoint_load(pc__gpt_training *t, const char *path);
 
+/* PC_ERR_STATE where the file is of a training that has not come to its end, which a new one would overwrite. */
+pc_status pc__gpt_checkpoint_spare(const pc__gpt_training *t, const char *path);
+
 /* "FOLDER/NAME" in path. */
 pc_status pc__gpt_path(const pc__gpt_training *t, const char *name, char path[PATH_MAX]);
 

@@ -140,6 +140,30 @@ static pc_status load(pc__gpt_training *t, const pc_weights *file)
     return PC_OK;
 }
 
+/* Of how many steps, where it is of fewer than those; else 0. What cannot be read is nothing to keep. */
+static int64_t unfinished_steps(const char *path, int64_t *step)
+{
+    pc_weights *file = pc_weights_open(path);
+    const char *settings = file && pc_weights_note(file, "paracord gpt") ? pc_weights_note(file, "settings") : NULL;
+    const char *steps = settings ? strstr(settings, "\nsteps=") : NULL;
+    const int64_t all = steps ? strtoll(steps + strlen("\nsteps="), NULL, 10) : 0;
+    *step = steps ? whole_note(file, "step") : 0;
+    pc_weights_free(file);
+    pc_error_clear();
+    return *step < all ? all : 0;
+}
+
+pc_status pc__gpt_checkpoint_spare(const pc__gpt_training *t, const char *path)
+{
+    int64_t step;
+    const int64_t steps = unfinished_steps(path, &step);
+    return !steps ? PC_OK
+                  : pc__fail(PC_ERR_STATE,
+                             "%s holds an unfinished training, of step %lld of %lld; go on with it by --resume, or "
+                             "choose another --out or delete it",
+                             t->o.out, (long long)step, (long long)steps);
+}
+
 pc_status pc__gpt_checkpoint_load(pc__gpt_training *t, const char *path)
 {
     pc_weights *file = pc_weights_open(path);

@@ -368,7 +368,10 @@ pc_status pc__gpt_parts(pc__gpt_training *t)
     PC__TRY(pc__gpt_path(t, "checkpoint", checkpoint));
     pc_threads_set(t->o.threads);
     t->best = INFINITY;
-    bool resumed = t->o.resume && access(checkpoint, F_OK) == 0;
+    const bool there = access(checkpoint, F_OK) == 0;
+    bool resumed = t->o.resume && there;
+    if (there && !resumed)
+        PC__TRY(pc__gpt_checkpoint_spare(t, checkpoint));
     PC__TRY(pc__gpt_ranks_agree_start(t, &resumed));
     PC__TRY(make_all(t, resumed));
     if (resumed)

@@ -64,19 +64,33 @@ pc_status pc__run_open_folder(pc__run *run)
     return remove_temporaries(run);
 }
 
-/* The network of an earlier run may be in a file of another kind. */
-static pc_status remove_models(const pc__run *run)
+static pc_status remove_file(const char *path, bool ours)
 {
-    static const char *const names[] = {"model.h5", "model.safetensors"};
+    (void)ours;
+    unlink(path);
+    return PC_OK;
+}
+
+/* Where no run has left its history, files are somebody else's. */
+static pc_status leave_file(const char *path, bool ours)
+{
+    return ours || access(path, F_OK) != 0
+               ? PC_OK
+               : pc__fail(PC_ERR_STATE,
+                          "%s is there and is no run's, as there is no metrics.jsonl: choose another --out", path);
+}
+
+/* The network of an earlier run may be in a file of another kind. */
+static pc_status each_old_file(const pc__run *run, bool ours, pc_status (*of)(const char *path, bool ours))
+{
+    static const char *const names[] = {"model.h5", "model.safetensors", "report.html"};
     const size_t folder = strlen(run->model) - strlen(pc__model_name(run->arch));
     for (int i = 0; i < PC__COUNT(names); i++) {
         pc__text path = {0};
         pc__text_add(&path, "%.*s%s", (int)folder, run->model, names[i]);
-        const bool failed = path.failed;
-        if (!failed)
-            unlink(path.data);
+        const pc_status status = path.failed ? PC_ERR_MEMORY : of(path.data, ours);
         pc__text_free(&path);
-        PC__TRY(failed ? PC_ERR_MEMORY : PC_OK);
+        PC__TRY(status);
     }
     return PC_OK;
 }
@@ -85,11 +99,11 @@ static pc_status remove_models(const pc__run *run)
  * folder is never left with the checkpoint of a finished run but without its network. */
 static pc_status begin(pc__run *run)
 {
+    const bool ours = access(run->metrics, F_OK) == 0 || access(run->checkpoint, F_OK) == 0;
+    PC__TRY(each_old_file(run, ours, leave_file));
     PC__TRY(pc__file_write(run->metrics, "", 0));
     unlink(run->checkpoint);
-    PC__TRY(remove_models(run));
-    unlink(run->report);
-    return PC_OK;
+    return each_old_file(run, ours, remove_file);
 }
 
 static pc_status go_on(pc__run *run)

@@ -150,6 +150,8 @@ static void goes_on_to_the_same_bits(void **state)
         assert_ok(pc_gpt_train(options, &summary));
         assert_true(summary.interrupted);
         assert_int_equal(summary.steps_done, stops[i]);
+        options.resume = false;
+        assert_fails(pc_gpt_train(options, &summary), PC_ERR_STATE, "holds an unfinished training, of step ");
         options.resume = true;
     }
     l.stop_at = -1;

@@ -165,6 +165,27 @@ static void what_makes_no_sense_is_refused(void **state)
     assert_fails(pc_train_folder(s, &summary), PC_ERR_ARGUMENT, "clip is -1");
 }
 
+/* A folder with files of somebody else's is left as it is; with those of a run it is a run's. */
+static void files_of_others_stay(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"model.h5", "model.safetensors", "report.html"};
+    pc_train_summary summary;
+    for (int i = 0; i < 3; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "mine%d/%s", i, names[i]);
+        put_bytes(root.s, name, "x", 1);
+        *strchr(name, '/') = 0;
+        pc_train_options s = settings(name);
+        assert_fails(pc_train_folder(s, &summary), PC_ERR_STATE, "is there and is no run's");
+        assert_true(access(joined(s.out, names[i]).s, F_OK) == 0 &&
+                    access(joined(s.out, "metrics.jsonl").s, F_OK) != 0);
+        assert_int_equal(unlink(joined(s.out, names[i]).s), 0);
+        for (int run = 0; run < 2; run++)
+            assert_ok(pc_train_folder(s, &summary));
+    }
+}
+
 /* The run folder keeps what was good. */
 static void a_rate_that_is_too_high_ends_the_run(void **state)
 {
@@ -184,6 +205,7 @@ int main(void)
         cmocka_unit_test(schedules_go_on_where_they_were),
         cmocka_unit_test(no_decay_is_none),
         cmocka_unit_test(what_makes_no_sense_is_refused),
+        cmocka_unit_test(files_of_others_stay),
         cmocka_unit_test(a_rate_that_is_too_high_ends_the_run),
     };
     return cmocka_run_group_tests(tests, prepare, tidy);
