@@ -358,6 +358,17 @@ static pc_status make_all(pc__gpt_training *t, bool resumed)
     return resumed || !t->tokenizer ? PC_OK : pc_tokenizer_save(t->tokenizer, t->o.out);
 }
 
+/* A network that no training has left there is somebody else's. */
+static pc_status check_folder(const pc__gpt_training *t)
+{
+    char path[PATH_MAX];
+    PC__TRY(pc__gpt_path(t, "model.safetensors", path));
+    return access(path, F_OK) != 0
+               ? PC_OK
+               : pc__fail(PC_ERR_STATE,
+                          "%s is there and is no training's, as there is no checkpoint: choose another --out", path);
+}
+
 pc_status pc__gpt_parts(pc__gpt_training *t)
 {
     char checkpoint[PATH_MAX];
@@ -370,8 +381,8 @@ pc_status pc__gpt_parts(pc__gpt_training *t)
     t->best = INFINITY;
     const bool there = access(checkpoint, F_OK) == 0;
     bool resumed = t->o.resume && there;
-    if (there && !resumed)
-        PC__TRY(pc__gpt_checkpoint_spare(t, checkpoint));
+    if (!resumed)
+        PC__TRY(there ? pc__gpt_checkpoint_spare(t, checkpoint) : check_folder(t));
     PC__TRY(pc__gpt_ranks_agree_start(t, &resumed));
     PC__TRY(make_all(t, resumed));
     if (resumed)

@@ -310,6 +310,9 @@ static void wrong_settings(void **state)
     assert_fails(pc_gpt_train(wrong, &summary), PC_ERR_ARGUMENT, "no size \"huge\"");
     wrong = options, wrong.vocabulary = 100;
     assert_fails(pc_gpt_train(wrong, &summary), PC_ERR_ARGUMENT, "a vocabulary of 100 is for tokens that are learnt");
+    assert_int_equal(remove(in_folder("c/checkpoint")), 0); /* a network that was put there */
+    assert_fails(pc_gpt_train(options, &summary), PC_ERR_STATE, "c/model.safetensors is there and is no training's");
+    assert_int_equal(remove(in_folder("c/model.safetensors")), 0);
     wrong = options, wrong.tokens = "/nowhere";
     assert_fails(pc_gpt_train(wrong, &summary), PC_ERR_FILE, "/nowhere");
 }
