@@ -5,6 +5,7 @@
 #include "io/file.h"
 #include "io/safetensors.h"
 #include "nn/optimizer.h"
+#include "train/metrics_line.h"
 
 #include <paracord/random.h>
 
@@ -42,12 +43,14 @@ static begun begin(const pc__gpt_training *t, const char *path, pc_parameter *li
 {
     char step[32], seed[32], draws[32], seconds[40], best[40], width[32], *temporary = NULL;
     const pc_generator generator = pc_generator_get();
+    const pc__plain_numbers plain = pc__plain_numbers_begin();
     snprintf(step, sizeof step, "%lld", (long long)t->at.step);
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)generator.seed);
     snprintf(draws, sizeof draws, "%llu", (unsigned long long)generator.step);
     snprintf(seconds, sizeof seconds, "%.6g", t->run.seconds);
     snprintf(best, sizeof best, "%a", t->best);
     snprintf(width, sizeof width, "%lld", (long long)t->run.curve.width);
+    pc__plain_numbers_end(plain);
     const pc_weights_note_pair notes[] = {{"paracord gpt", "1"}, {"settings", t->settings}, {"step", step},
                                           {"seed", seed},        {"draws", draws},          {"seconds", seconds},
                                           {"best", best},        {"width", width},          {NULL, NULL}};

@@ -3,6 +3,7 @@
 #include "gpt/train.h"
 #include "io/safetensors.h"
 #include "nn/optimizer.h"
+#include "train/metrics_line.h"
 
 #include <paracord/no_grad.h>
 #include <paracord/random.h>
@@ -133,8 +134,10 @@ static pc_status load(pc__gpt_training *t, const pc_weights *file)
     PC__TRY(load_tensors(t, file));
     PC__TRY(load_curves(t, file));
     t->at.step = step;
+    const pc__plain_numbers plain = pc__plain_numbers_begin();
     t->best = strtod(best, NULL);
     t->before = strtod(seconds, NULL);
+    pc__plain_numbers_end(plain);
     pc__optimizer_adopt(t->optimizer, step);
     pc_generator_set((pc_generator){strtoull(seed, NULL, 10), (uint64_t)draws});
     return PC_OK;

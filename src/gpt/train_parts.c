@@ -2,6 +2,7 @@
 #include "gpt/train.h"
 #include "io/file.h"
 #include "io/tokens.h"
+#include "train/metrics_line.h"
 
 #include <paracord/autograd.h>
 #include <paracord/random.h>
@@ -278,12 +279,14 @@ static void write_settings(pc__gpt_training *t)
 {
     const pc_gpt_train_options *o = &t->o;
     const pc_gpt_options *net = pc__gpt_of(t->gpt, "pc_gpt_train");
+    const pc__plain_numbers plain = pc__plain_numbers_begin();
     snprintf(t->settings, sizeof t->settings,
              "layers=%d\nheads=%d\nwidth=%d\ncontext=%d\nvocabulary=%lld\ndropout=%g\nbatch=%d\nsteps=%lld\nlr=%g\n"
              "weight decay=%g\nclip=%g\nprecision=%s\nseed=%llu\ntokens of the text=%lld\n",
              net->layers, net->heads, net->width, net->context, (long long)net->vocabulary, net->dropout, t->all,
              (long long)o->steps, o->lr, o->weight_decay, o->clip, o->precision, (unsigned long long)o->seed,
              (long long)(pc_corpus_size(t->corpus, PC_CORPUS_TRAINING) + pc_corpus_size(t->corpus, PC_CORPUS_TESTING)));
+    pc__plain_numbers_end(plain);
 }
 
 static void write_shared(pc__gpt_training *t)

@@ -1,4 +1,5 @@
 /* Trainings of small GPTs: what is left in the folder, going on to the same bits, settings and texts that are wrong. */
+#include "comma.h"
 #include "device.h"
 #include "io/file.h"
 
@@ -288,6 +289,31 @@ static void without_clipping_and_decay(void **state)
     assert_fails(pc_gpt_train(options, &summary), PC_ERR_ARGUMENT, "clip nan");
 }
 
+/* A checkpoint goes on in programs of another locale, and its numbers are the same. */
+static void the_locale_changes_nothing(void **state)
+{
+    (void)state;
+    pc_gpt_train_callbacks callbacks;
+    pc_gpt_train_summary summary;
+    char place[64] = "";
+    listener l = {.stop_at = 13};
+    pc_gpt_train_options options = small("b", &callbacks, &l);
+    const bool comma = comma_locale(folder, place, sizeof place);
+    const pc_status status = comma ? pc_gpt_train(options, &summary) : PC_OK;
+    comma_locale_end(place);
+    if (!comma)
+        skip();
+    assert_ok(status);
+    options.resume = true;
+    l.stop_at = -1;
+    assert_ok(pc_gpt_train(options, &summary));
+    pc_weights *file = pc_weights_open(in_folder("b/checkpoint"));
+    const double best = strtod(pc_weights_note(file, "best"), NULL);
+    assert_close(best, summary.best_test_loss, 1e-12);
+    assert_true(best <= summary.test_loss);
+    pc_weights_free(file);
+}
+
 static void wrong_settings(void **state)
 {
     (void)state;
@@ -320,9 +346,13 @@ static void wrong_settings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(goes_on_to_the_same_bits),   cmocka_unit_test(the_folder_can_be_used),
-        cmocka_unit_test(from_another_network),       cmocka_unit_test(from_tokens),
-        cmocka_unit_test(without_clipping_and_decay), cmocka_unit_test(wrong_settings),
+        cmocka_unit_test(goes_on_to_the_same_bits),
+        cmocka_unit_test(the_folder_can_be_used),
+        cmocka_unit_test(from_another_network),
+        cmocka_unit_test(from_tokens),
+        cmocka_unit_test(without_clipping_and_decay),
+        cmocka_unit_test(the_locale_changes_nothing),
+        cmocka_unit_test(wrong_settings),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }

@@ -1,4 +1,5 @@
 /* metrics.jsonl: what is written reads back, a torn line and later epochs are cut, the rest stays byte for byte. */
+#include "comma.h"
 #include "io/file.h"
 #include "support.h"
 #include "train/metrics.h"
@@ -96,34 +97,12 @@ static void a_line_is_plain_json(void **state)
                    "\"lr\": 0.001}\n");
 }
 
-/* A locale with a decimal comma, made from the C one so that the test needs none installed. */
-static bool comma_locale(char *place, size_t n)
-{
-    uint8_t *bytes = NULL;
-    size_t length;
-    char file[128];
-    if (pc__file_read("/usr/lib/locale/C.utf8/LC_NUMERIC", &bytes, &length) != PC_OK) {
-        pc_error_clear();
-        return false;
-    }
-    snprintf(place, n, "%s/comma", folder);
-    snprintf(file, sizeof file, "%s/LC_NUMERIC", place);
-    for (size_t i = 32; i < length; i++) /* behind the table of offsets */
-        if (bytes[i] == '.')
-            bytes[i] = ',';
-    bool made = pc__folder_make(place) == PC_OK && pc__file_write(file, bytes, length) == PC_OK;
-    pc__free(bytes);
-    setenv("LOCPATH", folder, 1);
-    return made && setlocale(LC_NUMERIC, "comma") != NULL;
-}
-
 static void the_locale_changes_nothing(void **state)
 {
     (void)state;
-    char place[64], file[128], shown[16];
-    bool comma = comma_locale(place, sizeof place);
+    char place[64] = "", shown[16];
+    bool comma = comma_locale(folder, place, sizeof place);
     snprintf(shown, sizeof shown, "%.1f", 0.5);
-    snprintf(file, sizeof file, "%s/LC_NUMERIC", place);
     pc__history history = {0};
     pc__text abroad = {0}, at_home = {0};
     if (comma) {
@@ -134,10 +113,7 @@ static void the_locale_changes_nothing(void **state)
         assert_ok(pc__report_render(&abroad, &(pc__report){.history = &history, .seconds = 12.5}));
         snprintf(shown, sizeof shown, "%.1f", 0.5);
     }
-    setlocale(LC_NUMERIC, "C");
-    unsetenv("LOCPATH");
-    unlink(file);
-    rmdir(place);
+    comma_locale_end(place);
     if (!comma) {
         print_message("no locale with a decimal comma can be made here\n");
         skip();
