@@ -45,6 +45,18 @@ static double value_at(const printer *p, int64_t i, int64_t *integer)
     }
 }
 
+/* A point, whatever the program's locale has between whole numbers and fractions. */
+static int with_point(char *number)
+{
+    char *at = number + strspn(number, "-0123456789");
+    const size_t n = strcspn(at, "0123456789");
+    if (n) {
+        *at = '.';
+        memmove(at + 1, at + n, strlen(at + n) + 1);
+    }
+    return (int)strlen(number);
+}
+
 /* Element i in the printer's style, not padded. */
 static int format(const printer *p, int64_t i, char *out, size_t n)
 {
@@ -60,7 +72,8 @@ static int format(const printer *p, int64_t i, char *out, size_t n)
         return snprintf(out, n, v < 0 ? "-inf" : "inf");
     if (p->style == WHOLE)
         return snprintf(out, n, "%.0f.", v);
-    return snprintf(out, n, p->style == FIXED ? "%.4f" : "%.4e", v);
+    snprintf(out, n, p->style == FIXED ? "%.4f" : "%.4e", v);
+    return with_point(out);
 }
 
 /* Visit the elements that will be shown: all, or three at each edge of every dimension. */

@@ -1,4 +1,5 @@
 /* Tensors as text, against PyTorch's (golden/print.txt, made by golden/print.py). */
+#include "comma.h"
 #include "ops/golden.h"
 
 typedef struct text_case {
@@ -103,6 +104,26 @@ static void to_a_stream(void **state)
     fclose(file);
 }
 
+static void in_any_locale(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/paracord-print-XXXXXX", place[64] = "";
+    assert_non_null(mkdtemp(folder));
+    const bool comma = comma_locale(folder, place, sizeof place);
+    PC_SCOPE {
+        char *fixed = pc_tensor_text(pc_full(PC_SHAPE(2), -1.5, PC_F32, PC_DEVICE_CPU)),
+             *small = pc_tensor_text(pc_full(PC_SHAPE(1), 2.5e-9, PC_F32, PC_DEVICE_CPU));
+        comma_locale_end(place);
+        assert_string_equal(fixed, "tensor([-1.5000, -1.5000])");
+        assert_string_equal(small, "tensor([2.5000e-09])");
+        pc_text_free(fixed);
+        pc_text_free(small);
+    }
+    rmdir(folder);
+    if (!comma)
+        skip();
+}
+
 static void of_nothing(void **state)
 {
     (void)state;
@@ -118,6 +139,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_pytorch_prints),
         cmocka_unit_test(to_a_stream),
+        cmocka_unit_test(in_any_locale),
         cmocka_unit_test(of_nothing),
     };
     return run_with_golden("tensor.print", NULL, 0, tests, GOLDEN_COUNT(tests));
