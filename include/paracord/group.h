@@ -54,8 +54,8 @@ PC_API void pc_group_free(pc_group *group);
 PC_API int pc_group_rank(const pc_group *group);
 PC_API int pc_group_size(const pc_group *group);
 
-/* How long a call waits for other ranks, in seconds; 0: for ever. Groups begin with 600, or PARACORD_GROUP_TIMEOUT; those
- * of a split with what theirs had. */
+/* How long a call waits for other ranks, in seconds; 0: for ever. Groups begin with 600, or PARACORD_GROUP_TIMEOUT (where
+ * that is no such number making a group is PC_ERR_ARGUMENT); those of a split with what theirs had. */
 PC_API PC_MUST_USE pc_status pc_group_set_timeout(pc_group *group, double seconds);
 
 /* The stream on which the group's calls for tensors of this device are queued (borrowed). All ranks call it or have used

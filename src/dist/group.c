@@ -7,18 +7,27 @@
 #include "dist/ticks.h"
 #include "dist/watch.h"
 
+#include <float.h>
 #include <stdlib.h>
 
-static double first_timeout(void)
+static pc_status first_timeout(double *seconds)
 {
     const char *text = getenv("PARACORD_GROUP_TIMEOUT");
-    char *end = NULL;
-    const double seconds = text ? strtod(text, &end) : 0;
-    return text && end != text && !*end && seconds >= 0 ? seconds : 600;
+    char *end;
+    *seconds = 600;
+    if (!text || !*text)
+        return PC_OK;
+    *seconds = strtod(text, &end);
+    return end != text && !*end && *seconds >= 0 && *seconds <= DBL_MAX
+               ? PC_OK
+               : pc__fail(PC_ERR_ARGUMENT, "PARACORD_GROUP_TIMEOUT is \"%.64s\": give seconds, or 0 for no limit",
+                          text);
 }
 
 pc_group *pc__group_new(const char *name, int rank, int size, const int *members, double seconds)
 {
+    if (seconds < 0 && first_timeout(&seconds) != PC_OK)
+        return NULL;
     pc_group *g = pc__calloc(1, sizeof *g);
     if (g) {
         g->members = pc__alloc((size_t)size * sizeof *g->members);
@@ -31,7 +40,7 @@ pc_group *pc__group_new(const char *name, int rank, int size, const int *members
     snprintf(g->name, sizeof g->name, "%s", name);
     g->rank = rank;
     g->size = size;
-    g->seconds = seconds < 0 ? first_timeout() : seconds;
+    g->seconds = seconds;
     for (int i = 0; i < size; i++)
         g->members[i] = members ? members[i] : i;
     return g;
@@ -56,7 +65,7 @@ pc_status pc_group_threads(int n, pc_group *groups[])
     pc_status status = PC_OK;
     for (int i = 0; i < n && status == PC_OK; i++) {
         groups[i] = pc__group_new(name, i, n, NULL, -1);
-        status = groups[i] ? PC_OK : PC_ERR_MEMORY;
+        status = groups[i] ? PC_OK : pc_error_last()->status;
         if (groups[i]) {
             groups[i]->place = place;
             pc__place_hold(place);

@@ -118,6 +118,15 @@ static void arguments_are_told(void **state)
     ranks_work(2, arguments, NULL);
     assert_fails(pc_group_threads(0, groups), PC_ERR_ARGUMENT, "0 ranks; a process has 1 to 64");
     assert_fails(pc_group_threads(65, groups), PC_ERR_ARGUMENT, "65 ranks");
+    static const char *const seconds[] = {"30s", "-1", "nan", "inf", "long"};
+    const char *was = getenv("PARACORD_GROUP_TIMEOUT");
+    char before[32];
+    snprintf(before, sizeof before, "%s", was ? was : "");
+    for (int i = 0; i < 5; i++) {
+        setenv("PARACORD_GROUP_TIMEOUT", seconds[i], 1);
+        assert_fails(pc_group_threads(1, groups), PC_ERR_ARGUMENT, "PARACORD_GROUP_TIMEOUT is");
+    }
+    setenv("PARACORD_GROUP_TIMEOUT", before, 1); /* empty: as if it were not set */
 }
 
 /* --- data parallel training --- */
