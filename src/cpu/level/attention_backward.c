@@ -174,8 +174,7 @@ static void put_queries(const work *w, int64_t n, int64_t query, int64_t end, in
     const pc__attention *a = w->b->a;
     const panel p = panel_of(w->batch, query, end);
     real *turned = w->dq + n * a->e * PANEL;
-    for (int64_t i = 0; i < a->e * PANEL; i += W)
-        AT(turned + i) *= SPLAT((real)a->scale);
+    scale_rows(turned, a->e, p.vectors, (real)a->scale);
     if (w->b->parts)
         turn_back(&p, a->e, turned, a->e, w->b->parts + ((run * a->batches + w->batch) * a->l + p.query) * a->e);
     else
@@ -188,7 +187,8 @@ static void block_run(work *w, int64_t run, int64_t query)
     const int64_t queries = PC__MIN(QUERIES, a->l - query), end = query + queries;
     w->q_rows = whole_rows(w, &a->q, query, queries, a->e, w->b->e, w->q_room);
     w->g_rows = whole_rows(w, &a->g, query, queries, a->ev, w->b->ev, w->g_room);
-    memset(w->dq, 0, (size_t)(QUERIES * a->e) * sizeof(real));
+    if (a->s == 0) /* else the first keys begin it */
+        memset(w->dq, 0, (size_t)(QUERIES * a->e) * sizeof(real));
     for (int64_t n = 0; n * PANEL < queries; n++)
         take_panel(w, n, query + n * PANEL, end);
     for (int64_t key = w->first; key < w->end; key += KEYS) {
@@ -223,8 +223,8 @@ static void run_keys(void *context, int64_t task)
     const int64_t count = w.end - w.first;
     w.k = rows_of(a, &a->k, w.batch, w.first, count, a->e, w.k_room, a->l > PANEL);
     w.v = rows_of(a, &a->v, w.batch, w.first, count, a->ev, w.v_room, a->l > PANEL);
-    memset(w.dk, 0, (size_t)(b->keys * b->e) * sizeof(real));
-    memset(w.dv, 0, (size_t)(b->keys * b->ev) * sizeof(real));
+    memset(w.dk, 0, (size_t)(count * b->e) * sizeof(real));
+    memset(w.dv, 0, (size_t)(count * b->ev) * sizeof(real));
     for (int64_t query = 0; query < a->l; query += QUERIES)
         block_run(&w, run, query);
     put_keys(&w, &a->dk, w.dk, b->e, a->e, (real)a->scale);

@@ -73,10 +73,21 @@ INLINE int64_t keys_seen(const pc__attention *a, int64_t key, int64_t most, int6
     return a->causal ? PC__MAX(PC__MIN(all, end - key), 0) : all;
 }
 
-/* to[e][PANEL] = p's rows, times `scale`; lanes beyond them zero. */
+/* values[rows][PANEL] *= scale */
+static inline void scale_rows(real *values, int64_t rows, int vectors, real scale)
+{
+    for (int64_t e = 0; e < rows; e++)
+        for (int v = 0; v < vectors; v++)
+            AT(values + e * PANEL + v * W) *= SPLAT(scale);
+}
+
+/* to[e][PANEL] = p's rows, times `scale`; lanes beyond them zero. One pass after another: a vector that is read just after
+ * parts of it were written waits for memory. */
 static inline void take_turned(const real_rows *from, const panel *p, int64_t columns, real scale, real *to)
 {
-    const int64_t width = p->vectors * W;
+    if (p->count < p->vectors * W)
+        for (int64_t e = 0; e < columns; e++)
+            AT(to + e * PANEL + (p->vectors - 1) * W) = (vec){0};
     if (from->column == 1)
         pc__turn((char *)to, PANEL * (int64_t)sizeof(real), (const char *)from->at, from->row * (int64_t)sizeof(real),
                  p->count, columns, sizeof(real));
@@ -84,12 +95,8 @@ static inline void take_turned(const real_rows *from, const panel *p, int64_t co
         for (int64_t e = 0; e < columns; e++)
             for (int64_t i = 0; i < p->count; i++)
                 to[e * PANEL + i] = from->at[i * from->row + e * from->column];
-    for (int64_t e = 0; e < columns; e++, to += PANEL) {
-        for (int64_t i = p->count; i < width; i++)
-            to[i] = 0;
-        for (int v = 0; v < p->vectors; v++)
-            AT(to + v * W) *= SPLAT(scale);
-    }
+    if (scale != 1)
+        scale_rows(to, columns, p->vectors, scale);
 }
 
 /* to[rows][PANEL] (+)= rows of `a`, each `size` long, times the columns of b[size][PANEL]. */
