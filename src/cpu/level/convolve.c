@@ -34,10 +34,11 @@ static bool planar(const pc__convolve_attributes *a, const pc__grouped *s)
     return a->planes || pc__convolve_is_planar(a, s->c / s->groups, s->o / s->groups, false);
 }
 
-/* Kernels for channels alone and side by side have no 16-bit numbers. */
+/* Kernels for channels alone have no 16-bit numbers, and planes of groups are faster from numbers that became float32 at once;
+ * many channels in a group have tiles of pairs. */
 static bool goes_in_floats(const pc__convolve_attributes *a, const pc__grouped *s)
 {
-    return s->half && pc__is_depthwise(s) && !planar(a, s);
+    return s->half && (pc__is_depthwise(s) || planar(a, s));
 }
 
 #define OF_TYPE(name, t) ((t)->dtype == PC_F64 ? PC__K(name##_f64) : PC__K(name##_f32))
