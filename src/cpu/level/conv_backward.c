@@ -2,11 +2,12 @@
  * for each of them, the weights of its output channel are added under it. */
 #include "cpu/level/conv.h"
 #include "cpu/level/gather.h"
+#include "cpu/level/pairs.h"
 #include "base/parallel.h"
 #include "ops/conv2d.h"
 
 #define WEIGHT_BYTES 32768 /* weights that stay in the first-level cache */
-#define DENSE 4            /* how much less than a product of a tile one of the gather way gets done */
+#define DENSE 2            /* how much less than a product of a tile one of the gather way gets done */
 
 typedef struct backward {
     geometry g;
@@ -180,14 +181,16 @@ pc_status PC__R(conv2d_backward_last)(const pc__conv *s, const void *x, const vo
         PC__TRY(PC__R(conv2d_backward_product)(s, x, weight, y, dy, both ? dx : NULL, product ? dweight : NULL));
     if (!dx || both)
         return PC_OK;
-    /* A convolution that leads back has a product for each place of x, where the gather way has one for each of y. */
+    /* A convolution that leads back has a product for each column of x, where the gather way has one for each of y; both leave
+     * out rows of the kernel that lie beside. */
     const bool leads_back = s->sh == 1 && s->sw == 1 && s->ph < s->kh && s->pw < s->kw;
     const bool simple = s->activation == PC__ACT_NONE || (s->activation == PC__ACT_RELU && !s->half);
     const bool planar =
         simple && pc__conv2d_is_planar(s->half && !s->is_f16 ? PC_BF16 : PC_F32, s->c, s->w, s->kw, 1, s->pool);
     if (leads_back && planar)
         return input_planar(&b.g, weight, y, dy, dx);
-    if (b.g.pool == 1 && leads_back && DENSE * b.g.yh * b.g.yw >= s->h * s->w)
+    const bool pairs = s->half && !s->is_f16 && pc__has_pairs(); /* twice as fast */
+    if (b.g.pool == 1 && leads_back && (pairs ? 2 : 1) * DENSE * b.g.yw >= s->w)
         return PC__R(conv2d_input_dense)(s, weight, y, dy, dx);
     b.argmax = b.g.pool > 1 ? argmax : NULL;
     b.width = round_up(b.g.run, W);

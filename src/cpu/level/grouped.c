@@ -11,6 +11,7 @@ typedef struct axis {
     int64_t lots, stride; /* of a lot */
     int64_t made, rows;   /* rows of y and of x in a lot; some are beyond those of the whole */
     int64_t dilation, step, padding, x_rows, y_rows;
+    int64_t beside; /* padding of each lot, where all of them have the same: kernels leave out what lies there */
 } axis;
 
 static int64_t common_divisor(int64_t a, int64_t b)
@@ -35,6 +36,10 @@ static axis axis_of(int64_t size, int64_t out, int64_t kernel, int64_t stride, i
     a.lots = PC__MAX(PC__MIN(a.lots, out), 1);
     a.made = (out + a.lots - 1) / a.lots;
     a.rows = a.made > 0 ? (a.made - 1) * a.stride + kernel : 0;
+    if (out > 0 && padding % dilation == 0 && (stride == 1 || a.lots == 1)) {
+        a.beside = padding / dilation, a.padding = 0;
+        a.rows = (size + dilation - 1) / dilation;
+    }
     return a;
 }
 
@@ -106,6 +111,8 @@ static pc_status begin(grouped *g, const pc__grouped *s)
                          .kw = s->kw,
                          .sh = g->down.stride,
                          .sw = g->right.stride,
+                         .ph = g->down.beside,
+                         .pw = g->right.beside,
                          .half = s->half,
                          .is_f16 = s->is_f16};
     g->weight = g->part.o * g->part.c * s->kh * s->kw * g->size;
