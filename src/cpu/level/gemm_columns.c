@@ -157,7 +157,11 @@ static bool in_place(const pc__gemm *g, int64_t rows, int64_t columns)
 {
     const bool adds = g->accumulate || g->k > K_BLOCK;
     const int64_t step = g->b_rs * (int64_t)sizeof(real), apart = step & -step;
-    if (g->b_cs != 1 || g->c_cs != 1 || columns < W || (adds && columns % W))
+    if (g->b_cs != 1 || g->c_cs != 1)
+        return false;
+    if (columns < W)
+        return rows <= FEW_ROWS && g->b_rs >= columns;
+    if (adds && columns % W)
         return false;
     return rows <= FEW_ROWS || (columns >= 4 * W && g->k <= SHORT_K && g->k * apart <= SHORT_K_APART);
 }

@@ -5,7 +5,8 @@
 enum {
     ROWS = 3,
     VECTORS = 4,
-    OF_ONE_ROW = 8, /* vectors, likewise */
+    OF_ONE_ROW = 8,  /* vectors, likewise */
+    NARROW_ROWS = 4, /* of less than a vector */
 };
 
 INLINE void panel(const few_product *f, int64_t row, int64_t at, const int rows, const int vectors)
@@ -70,12 +71,53 @@ static void columns_of_one(const few_product *f)
     ALL_COLUMNS(one_row, OF_ONE_ROW)
 }
 
-static void columns_of_more(const few_product *f)
+static void columns_of_more(const few_product *f){ALL_COLUMNS(all_rows, VECTORS)}
+
+/* Less than a vector of columns: lanes beyond them have what comes next in memory, or in rest[beyond][W] for the last rows of B,
+ * and are dropped. */
+INLINE void narrow(const few_product *f, int64_t row, const int rows, const real *rest, int64_t beyond)
 {
-    ALL_COLUMNS(all_rows, VECTORS)
+    const int64_t a_row = f->a_row, a_k = f->a_k;
+    const real *a = f->a + row * a_row;
+    vec sum[NARROW_ROWS];
+    UNROLL for (int r = 0; r < rows; r++) sum[r] = (vec){0};
+    for (int part = 0; part < 2; part++) {
+        const real *b = part ? rest : f->b;
+        const int64_t b_row = part ? W : f->b_row;
+        for (int64_t k = part ? beyond : f->k - beyond; k > 0; k--, a += a_k, b += b_row) {
+            const vec column = LOAD(b);
+            UNROLL for (int r = 0; r < rows; r++) sum[r] += SPLAT(a[r * a_row]) * column;
+        }
+    }
+    UNROLL for (int r = 0; r < rows; r++)
+    {
+        real *c = f->c + (row + r) * f->c_row, values[W];
+        AT(values) = sum[r];
+        for (int64_t j = 0; f->add && j < f->columns; j++)
+            values[j] += c[j];
+        copy_some(c, values, f->columns);
+    }
+}
+
+static void narrow_rows(const few_product *f)
+{
+    real rest[W * W] = {0};
+    const int64_t n = f->columns, beyond = PC__MIN((W - n + f->b_row - 1) / f->b_row, f->k);
+    for (int64_t k = 0; k < beyond; k++)
+        copy_some(rest + k * W, f->b + (f->k - beyond + k) * f->b_row, n);
+    int64_t row = 0;
+    for (; f->rows - row >= NARROW_ROWS; row += NARROW_ROWS)
+        narrow(f, row, NARROW_ROWS, rest, beyond);
+    for (; f->rows - row >= 2; row += 2)
+        narrow(f, row, 2, rest, beyond);
+    if (row < f->rows)
+        narrow(f, row, 1, rest, beyond);
 }
 
 void few_rows(const few_product *f)
 {
-    f->rows == 1 ? columns_of_one(f) : columns_of_more(f);
+    if (f->columns < W)
+        narrow_rows(f);
+    else
+        f->rows == 1 ? columns_of_one(f) : columns_of_more(f);
 }

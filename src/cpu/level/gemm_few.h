@@ -5,8 +5,8 @@
 #include "cpu/level/compute.h"
 #include "cpu/level/real.h"
 
-/* c[row][column] (+)= sum over k: a[row * a_row + k * a_k] * b[k * b_row + column] for `columns` columns, W or more; where
- * sums are added to C whole vectors of them. */
+/* c[row][column] (+)= sum over k: a[row * a_row + k * a_k] * b[k * b_row + column] for `columns` columns; where W or more are
+ * added to C, whole vectors of them. Below W rows of B are at least so far apart. */
 typedef struct few_product {
     int64_t rows, columns, k;
     const real *a;
