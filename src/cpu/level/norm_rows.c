@@ -16,9 +16,10 @@ typedef struct work {
     const pc__layer_norm_attributes *a;
     int64_t rows, parts, together;
     bool half;
-    void *parameters; /* weight and bias, in the type that is computed in */
-    void *room;       /* of each thread; n numbers, or 4 n backward */
-    double *sums;     /* backward: [parts][2][n]; NULL: none are wanted */
+    const void *weight, *bias; /* in the type that is computed in: as they lie, or in parameters[2][n] */
+    void *parameters;
+    void *room;   /* of each thread; n numbers, or 4 n backward */
+    double *sums; /* backward: [parts][2][n]; NULL: none are wanted */
 } work;
 
 #define REAL float
@@ -36,17 +37,23 @@ static work work_of(const pc_call *call, const pc_tensor *x)
         .call = call, .a = a, .rows = a->n ? pc_tensor_count(x) / a->n : 0, .half = pc__is_half((pc_dtype)x->dtype)};
 }
 
-/* Weight and bias with ones and zeros in the place of what is missing. */
-static void fill(const work *w, const pc_tensor *weight, const pc_tensor *bias, bool is_f64)
+/* One of weight and bias, or in their place so many times `number`. */
+static const void *vector(void *to, const pc_tensor *t, int64_t n, double number, bool is_f64)
+{
+    if (t && !pc__is_half((pc_dtype)t->dtype))
+        return pc__data(t);
+    if (is_f64)
+        pc__norm_vector_f64(to, t, n, number);
+    else
+        pc__norm_vector_f32(to, t, n, number);
+    return to;
+}
+
+static void fill(work *w, const pc_tensor *weight, const pc_tensor *bias, bool is_f64)
 {
     const int64_t n = w->a->n;
-    if (is_f64) {
-        pc__norm_vector_f64(w->parameters, weight, n, 1);
-        pc__norm_vector_f64((double *)w->parameters + n, bias, n, 0);
-    } else {
-        pc__norm_vector_f32(w->parameters, weight, n, 1);
-        pc__norm_vector_f32((float *)w->parameters + n, bias, n, 0);
-    }
+    w->weight = vector(w->parameters, weight, n, 1, is_f64);
+    w->bias = vector((double *)w->parameters + n, bias, n, 0, is_f64);
 }
 
 static pc_status forward(const pc_call *call)
