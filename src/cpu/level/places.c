@@ -3,8 +3,17 @@
 
 pc_status pc__places_check(const char *who, const pc_tensor *index, int64_t n)
 {
+    enum { SOME = 1024 };
     const int64_t *at = pc__data(index), count = pc_tensor_count(index);
-    for (int64_t i = 0; i < count; i++)
+    bool fits = true;
+    for (int64_t i = 0, end; i < count && fits; i = end) {
+        uint64_t most = 0; /* without a branch for each entry; those below 0 are the largest */
+        end = PC__MIN(i + SOME, count);
+        for (int64_t j = i; j < end; j++)
+            most = PC__MAX(most, (uint64_t)at[j]);
+        fits = most < (uint64_t)n;
+    }
+    for (int64_t i = 0; i < count && !fits; i++)
         if (at[i] < 0 || at[i] >= n)
             return pc__fail(PC_ERR_RANGE, "%s: entry %lld of the index is %lld; it must be 0 to %lld", who,
                             (long long)i, (long long)at[i], (long long)n - 1);

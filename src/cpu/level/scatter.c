@@ -24,9 +24,18 @@ typedef void (*element_fn)(const scattering *s, int64_t outer, int64_t first, in
             const int64_t place = (outer * s->n + s->index[entry]) * s->inner + c;                                     \
             what;                                                                                                      \
         }
+/* Where nothing is beside an element, entries are a run. */
 #define GATHER(T)                                                                                                      \
     static void gather_##T(const scattering *s, int64_t outer, int64_t first, int64_t end)                             \
     {                                                                                                                  \
+        if (s->inner == 1) {                                                                                           \
+            const T *restrict row = (const T *)(const void *)s->from + outer * s->n;                                   \
+            const int64_t *restrict index = s->index + outer * s->count;                                               \
+            T *restrict out = (T *)(void *)s->to + outer * s->count;                                                   \
+            for (int64_t i = 0; i < s->count; i++)                                                                     \
+                out[i] = row[index[i]];                                                                                \
+            return;                                                                                                    \
+        }                                                                                                              \
         EACH_ENTRY(T, T, to[entry] = from[place])                                                                      \
     }
 GATHER(uint8_t)
