@@ -28,7 +28,9 @@ typedef struct work {
     int64_t across;
     float *room; /* of each thread: a block of A, of B, of C and of the bias */
     int64_t size;
-    const float *x; /* few rows: A, in the order in which halves are taken */
+    const float *x;            /* few rows: A, in the order in which halves are taken, */
+    int64_t whole, x_row;      /* of k; what k / PC__HALVES leaves comes once more behind zeros */
+    uint16_t last[PC__HALVES]; /* a mask: the last ones of k among as many */
     atomic_bool failed;
 } work;
 
@@ -169,19 +171,30 @@ PC__HALVES_FN taken(float *to, const void *from, bool is_f16)
         pc__take_bf16(to, from);
 }
 
-/* The sums of some columns of B, which lie along k, over the whole PC__HALVES of k. Their number and kind are known where it
- * is called, so that they stay in registers. */
+/* The last PC__HALVES of k; zero where they were among the whole ones before. */
+PC__HALVES_FN taken_last(const work *w, float *to, const pc_bf16 *row, bool is_f16)
+{
+    typedef uint16_t words __attribute__((vector_size(PC__VECTOR_BYTES), aligned(2), may_alias));
+    words last = *(const words *)(const void *)(row + w->p.g->k - PC__HALVES) & *(const words *)w->last;
+    taken(to, &last, is_f16);
+}
+
+/* The sums of some columns of B, which lie along k. Their number and kind are known where it is called, so that they stay in
+ * registers. */
 PC__HALVES_FN dots(const work *w, const float *x, int64_t column, const int columns, const bool is_f16, singles *out)
 {
-    const int64_t whole = w->p.g->k / PC__HALVES * PC__HALVES, step = w->p.g->b_cs;
+    const int64_t step = w->p.g->b_cs;
     const pc_bf16 *from = half_at(w->p.g->b, column * step);
     _Alignas(PC__VECTOR_BYTES) singles sums[TOGETHER] = {0};
-    for (int64_t k = 0; k < whole; k += PC__HALVES) {
+    for (int64_t k = 0; k < w->x_row; k += PC__HALVES) {
         const singles *a = (const singles *)(x + k);
         UNROLL for (int j = 0; j < columns; j++)
         {
             _Alignas(PC__VECTOR_BYTES) float b[PC__HALVES];
-            taken(b, from + j * step + k, is_f16);
+            if (k < w->whole)
+                taken(b, from + j * step + k, is_f16);
+            else
+                taken_last(w, b, from + j * step, is_f16);
             sums[j] += a[0] * ((const singles *)b)[0] + a[1] * ((const singles *)b)[1];
         }
     }
@@ -215,22 +228,16 @@ static void few_task(void *context, int64_t task)
 {
     work *w = context;
     const pc__gemm *g = w->p.g;
-    const int64_t whole = g->k / PC__HALVES * PC__HALVES, end = PC__MIN((task + 1) * w->columns, g->n);
+    const int64_t end = PC__MIN((task + 1) * w->columns, g->n);
     for (int64_t column = task * w->columns; column < end; column += TOGETHER)
         for (int64_t r = 0; r < g->m; r++) {
             const int64_t columns = PC__MIN(TOGETHER, end - column);
-            const float *x = w->x + r * g->k;
+            const float *x = w->x + r * w->x_row;
             _Alignas(PC__VECTOR_BYTES) singles sums[TOGETHER];
             float values[TOGETHER];
             all_dots(w, x, column, columns, sums);
-            for (int64_t j = 0; j < columns; j++) {
+            for (int64_t j = 0; j < columns; j++)
                 values[j] = sum_of(&sums[j]);
-                for (int64_t k = whole; k < g->k; k++) {
-                    float b;
-                    pc__load_halves(&b, half_at(g->b, (column + j) * g->b_cs + k), 1, w->p.is_f16);
-                    values[j] += x[k] * b;
-                }
-            }
             finish_block(&w->p, values, r, 1, column, columns);
         }
 }
@@ -238,15 +245,18 @@ static void few_task(void *context, int64_t task)
 static pc_status in_rows(work *w)
 {
     const pc__gemm *g = w->p.g;
-    const int64_t whole = g->k / PC__HALVES * PC__HALVES;
-    float *x = pc__alloc_aligned((size_t)(g->m * g->k) * sizeof *x, 64);
+    const int64_t whole = g->k / PC__HALVES * PC__HALVES, rest = g->k - whole;
+    w->whole = whole, w->x_row = whole + (rest ? PC__HALVES : 0);
+    memset(w->last + PC__HALVES - rest, 0xff, (size_t)rest * sizeof *w->last);
+    float *x = pc__alloc_aligned((size_t)(g->m * w->x_row) * sizeof *x, 64);
     if (!x)
         return PC_ERR_MEMORY;
     for (int64_t r = 0; r < g->m; r++) {
         const pc_bf16 *row = half_at(g->a, r * g->a_rs);
         for (int64_t k = 0; k < whole; k += PC__HALVES)
-            taken(x + r * g->k + k, row + k, w->p.is_f16);
-        pc__load_halves(x + r * g->k + whole, row + whole, g->k - whole, w->p.is_f16);
+            taken(x + r * w->x_row + k, row + k, w->p.is_f16);
+        if (rest)
+            taken_last(w, x + r * w->x_row + whole, row, w->p.is_f16);
     }
     w->x = x;
     w->columns = PC__MAX(PART / g->k / TOGETHER, 1) * TOGETHER;
