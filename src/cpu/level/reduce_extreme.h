@@ -81,12 +81,11 @@ typedef uint8_t pc__eight_bits __attribute__((vector_size(PC__VECTOR_BYTES / 4),
                 return i;                                                                                              \
         for (int64_t begin = 0; begin < n; begin += PC__EXTREME_LOOK) {                                                \
             const int64_t end = PC__MIN(begin + PC__EXTREME_LOOK, n);                                                  \
-            I found = 0;                                                                                               \
+            I at = PC__EXTREME_LOOK; /* the least of what every lane finds */                                          \
             for (int64_t i = begin; i < end; i++)                                                                      \
-                found |= of(x[i]) == wanted;                                                                           \
-            for (int64_t i = begin; found && i < end; i++)                                                             \
-                if (of(x[i]) == wanted)                                                                                \
-                    return i;                                                                                          \
+                at = PC__MIN(at, of(x[i]) == wanted ? (I)(i - begin) : (I)PC__EXTREME_LOOK);                           \
+            if (at < PC__EXTREME_LOOK)                                                                                 \
+                return begin + (int64_t)at;                                                                            \
         }                                                                                                              \
         return 0;                                                                                                      \
     }                                                                                                                  \
@@ -108,10 +107,14 @@ typedef uint8_t pc__eight_bits __attribute__((vector_size(PC__VECTOR_BYTES / 4),
             lane[i] = of(x[i]);                                                                                        \
             nans[i] |= unordered(lane[i]);                                                                             \
         }                                                                                                              \
-        for (int k = 0; k < PC__EXTREME_LANES; k++) {                                                                  \
-            best = BEATS(lane[k], best) ? lane[k] : best;                                                              \
-            nans[0] |= nans[k];                                                                                        \
+        _Pragma("GCC unroll 8") for (int width = PC__EXTREME_LANES / 2; width; width /= 2)                             \
+        {                                                                                                              \
+            for (int k = 0; k < width; k++) {                                                                          \
+                lane[k] = BEATS(lane[k + width], lane[k]) ? lane[k + width] : lane[k];                                 \
+                nans[k] |= nans[k + width];                                                                            \
+            }                                                                                                          \
         }                                                                                                              \
+        best = lane[0];                                                                                                \
         if (nans[0] || place) {                                                                                        \
             const int64_t at = first_##name(x, n, best, nans[0]);                                                      \
             best = of(x[at]);                                                                                          \
