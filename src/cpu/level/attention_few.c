@@ -24,7 +24,7 @@ typedef struct forward {
 bool PC__R(attention_is_few)(const pc__attention *a)
 {
     const bool dense = a->q.column == 1 && a->k.column == 1 && a->v.column == 1;
-    return a->l <= MOST && dense && a->p == 0 && a->e >= W && a->ev % W == 0 && a->s > 1;
+    return a->l <= MOST && dense && a->p == 0 && a->e >= W && a->ev % W == 0;
 }
 
 static void take_products(const pc__attention *a, int64_t batch, int64_t key, int64_t keys, few *f)
