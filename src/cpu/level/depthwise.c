@@ -7,7 +7,7 @@
 enum {
     COLUMNS = 4, /* of y at once, which share the weights that are loaded */
     VECTORS = 2,
-    ALONE = 8, /* vectors of one column: as many sums */
+    ALONE = COLUMNS * VECTORS, /* vectors of one column, or columns of one vector: as many sums */
 };
 
 /* to[tap][o], `turned`: the last tap first. */
@@ -38,15 +38,17 @@ INLINE void columns_run(const depthwise *d, const window *in, const real *image,
     vec sum[ALONE];
     UNROLL for (int i = 0; i < many * vectors; i++) sum[i] =
         d->bias ? (vec)LOAD(d->bias + c + i % vectors * W) : (vec){0};
-    for (int64_t r = in->from_row; r < in->end_row; r++)
-        for (int64_t k = in->from; k < in->end; k++) {
-            const real *weight = d->weight + (r * s->kw + k) * s->c + c;
-            const real *at = image + ((in->top + r * s->dh) * s->w + in->left + k * s->dw) * s->c + c;
+    const int64_t all = s->c, next = s->sw * all, tap = s->dw * all;
+    for (int64_t r = in->from_row; r < in->end_row; r++) {
+        const real *weight = d->weight + (r * s->kw + in->from) * all + c;
+        const real *at = image + ((in->top + r * s->dh) * s->w + in->left + in->from * s->dw) * all + c;
+        for (int64_t k = in->end - in->from; k > 0; k--, weight += all, at += tap) {
             vec by[ALONE];
             UNROLL for (int v = 0; v < vectors; v++) by[v] = LOAD(weight + v * W);
             UNROLL for (int i = 0; i < many * vectors; i++) sum[i] +=
-                LOAD(at + i / vectors * s->sw * s->c + i % vectors * W) * by[i % vectors];
+                LOAD(at + i / vectors * next + i % vectors * W) * by[i % vectors];
         }
+    }
     UNROLL for (int i = 0; i < many * vectors; i++) AT(y + i / vectors * s->c + c + i % vectors * W) = sum[i];
 }
 
@@ -73,12 +75,18 @@ INLINE void piece_run(const depthwise *d, const window *in, const real *image, i
     const pc__grouped *s = d->s;
     for (; many == 1 && c + ALONE * W <= s->c; c += ALONE * W)
         columns_run(d, in, image, c, y, 1, ALONE);
-    for (; c + VECTORS * W <= s->c; c += VECTORS * W)
+    for (; many <= COLUMNS && c + VECTORS * W <= s->c; c += VECTORS * W)
         columns_run(d, in, image, c, y, many, VECTORS);
     for (; c + W <= s->c; c += W)
         columns_run(d, in, image, c, y, many, 1);
     if (c < s->c) /* the last ones once more, which changes nothing */
         columns_run(d, in, image, s->c - W, y, many, 1);
+}
+
+/* Whether the windows of so many columns from column q on lie within x. */
+static bool fits(const pc__grouped *s, int64_t left, int64_t q, int64_t many)
+{
+    return q + many <= s->ow && left >= 0 && left + (many - 1) * s->sw + (s->kw - 1) * s->dw < s->w;
 }
 
 static void row_run(void *context, int64_t task)
@@ -90,16 +98,16 @@ static void row_run(void *context, int64_t task)
     window in = {.top = task % s->oh * s->sh - s->ph, .left = -s->pw};
     pc__taps_within(in.top, s->h, s->dh, s->kh, &in.from_row, &in.end_row);
     for (int64_t q = 0, many; q < s->ow; q += many, in.left += many * s->sw, y += many * s->c) {
-        const int64_t last = in.left + (COLUMNS - 1) * s->sw + (s->kw - 1) * s->dw;
-        const bool whole = q + COLUMNS <= s->ow && in.left >= 0 && last < s->w && s->c >= W;
-        many = whole ? COLUMNS : 1;
         pc__taps_within(in.left, s->w, s->dw, s->kw, &in.from, &in.end);
-        if (whole)
-            piece_run(d, &in, image, 0, y, COLUMNS);
-        else if (s->c >= W)
-            piece_run(d, &in, image, 0, y, 1);
-        else
+        many = 1;
+        if (s->c < W)
             few_run(d, &in, image, y);
+        else if (s->c < VECTORS * W && fits(s, in.left, q, ALONE))
+            piece_run(d, &in, image, 0, y, many = ALONE);
+        else if (fits(s, in.left, q, COLUMNS))
+            piece_run(d, &in, image, 0, y, many = COLUMNS);
+        else
+            piece_run(d, &in, image, 0, y, 1);
     }
 }
 
