@@ -337,7 +337,7 @@ static void any_rows(void **state)
             static const pc_dtype dtypes[4] = {PC_F32, PC_BF16, PC_F64, PC_F16};
             way w = {.dtype = dtypes[k & 3], .skip = k & 4 ? 1 : 0};
             w.parameters = w.dtype == PC_F16 || (w.dtype == PC_BF16 && k & 4) ? PC_F32 : w.dtype;
-            check_rows(lengths[i] > 1024 ? 3 : 17, lengths[i], &w, k & 8);
+            check_rows(lengths[i] > 1024 ? 3 : lengths[i] > 64 ? 17 : 83, lengths[i], &w, k & 8);
         }
     const way plain_way = {.dtype = PC_F32, .parameters = PC_F32};
     check_rows(5000, 24, &plain_way, true);

@@ -1,24 +1,30 @@
-/* norm_rows.c: layer_norm and rms_norm: a row at a time, which stays in the first-level cache. One template, compiled for
- * float and double. */
+/* norm_rows.c: layer_norm and rms_norm: a row at a time, which stays in the first-level cache; or a lot of short rows, turned, so
+ * that rows are side by side in vectors. One template, compiled for float and double. */
 #include "cpu/level/norm.h"
+#include "cpu/level/turn.h"
 
 #include <math.h>
 
 enum {
-    PART = 8192,    /* numbers that a core takes at a time */
-    PARTS = 64,     /* of rows whose sums are added in order */
-    SUMS = 1 << 22, /* numbers that these may take */
-    ROWS = 64,      /* rows that are added in their own type */
+    PART = 8192,     /* numbers that a core takes at a time */
+    PARTS = 64,      /* of rows whose sums are added in order */
+    SUMS = 1 << 22,  /* numbers that these may take */
+    ROWS = 64,       /* rows that are added in their own type, or turned */
+    SHORT = 64,      /* numbers of a row that is turned, at most, */
+    SHORT_BACK = 40, /* or with its gradient, */
+    LEAST = 32,      /* of so many rows at least */
+    LANES = 16,      /* to which these are rounded up */
 };
 
 typedef struct work {
     const pc_call *call;
     const pc__layer_norm_attributes *a;
     int64_t rows, parts, together;
-    bool half;
+    bool half, turns;          /* 16-bit numbers; short rows */
     const void *weight, *bias; /* in the type that is computed in: as they lie, or in parameters[2][n] */
     void *parameters;
-    void *room;   /* of each thread; n numbers, or 4 n backward */
+    void *room;   /* of each thread: `size` numbers, */
+    int64_t size; /* two rows, or backward four, of whole lots where they are turned */
     double *sums; /* backward: [parts][2][n]; NULL: none are wanted */
 } work;
 
@@ -30,11 +36,14 @@ typedef struct work {
 #define NAMED(name) name##_f64
 #include "cpu/level/norm_rows.inc"
 
-static work work_of(const pc_call *call, const pc_tensor *x)
+static work work_of(const pc_call *call, const pc_tensor *x, int64_t most)
 {
     const pc__layer_norm_attributes *a = call->attributes;
-    return (work){
+    work w = {
         .call = call, .a = a, .rows = a->n ? pc_tensor_count(x) / a->n : 0, .half = pc__is_half((pc_dtype)x->dtype)};
+    w.turns = a->n <= most && w.rows >= LEAST;
+    w.size = (w.turns ? ROWS : 1) * a->n;
+    return w;
 }
 
 /* One of weight and bias, or in their place so many times `number`. */
@@ -59,14 +68,15 @@ static void fill(work *w, const pc_tensor *weight, const pc_tensor *bias, bool i
 static pc_status forward(const pc_call *call)
 {
     const pc_tensor *x = call->in[0];
-    work w = work_of(call, x);
+    work w = work_of(call, x, SHORT);
     const int64_t n = w.a->n;
     if (w.rows * n == 0)
         return PC_OK;
     const bool is_f64 = x->dtype == PC_F64;
     const int threads = pc__threads(w.rows * n * 24);
     w.together = PC__MAX(PART / n, 1);
-    w.parameters = pc__alloc_aligned((size_t)((2 + (w.half ? threads : 0)) * n) * sizeof(double), 64);
+    w.size *= w.turns ? 2 : w.half;
+    w.parameters = pc__alloc_aligned((size_t)(2 * n + threads * w.size) * sizeof(double), 64);
     if (!w.parameters)
         return PC_ERR_MEMORY;
     w.room = (double *)w.parameters + 2 * n;
@@ -91,7 +101,7 @@ PC__KERNEL(rms_norm)
 static void cut(work *w)
 {
     const int64_t most = PC__MAX(PC__MIN(SUMS / PC__MAX(w->a->n, 1), PARTS), 1);
-    w->together = PC__MAX((w->rows + most - 1) / most, 1);
+    w->together = PC__MAX((w->rows + most - 1) / most, w->turns ? ROWS : 1);
     w->parts = (w->rows + w->together - 1) / w->together;
 }
 
@@ -99,18 +109,19 @@ PC__KERNEL(layer_norm_backward)
 {
     (void)stream;
     const pc_tensor *x = call->in[1];
-    work w = work_of(call, x);
+    work w = work_of(call, x, SHORT_BACK);
     const int64_t n = w.a->n;
     const bool is_f64 = x->dtype == PC_F64, sums = w.a->needs[1] || w.a->needs[2];
     const int threads = pc__threads(w.rows * n * 40);
     cut(&w);
-    const int64_t numbers = (2 + 4 * threads + (sums ? 2 * w.parts : 0)) * n;
+    w.size *= 4;
+    const int64_t numbers = 2 * n + threads * w.size + (sums ? 2 * w.parts : 0) * n;
     if (n == 0)
         return PC_OK;
     if (!(w.parameters = pc__alloc_aligned((size_t)numbers * sizeof(double), 64)))
         return PC_ERR_MEMORY;
     w.room = (double *)w.parameters + 2 * n;
-    w.sums = sums ? (double *)w.room + 4 * threads * n : NULL;
+    w.sums = sums ? (double *)w.room + threads * w.size : NULL;
     if (sums)
         memset(w.sums, 0, (size_t)(2 * w.parts * n) * sizeof *w.sums);
     fill(&w, w.a->has_weight ? call->in[3] : NULL, NULL, is_f64);
