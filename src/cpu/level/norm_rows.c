@@ -9,6 +9,7 @@ enum {
     PART = 8192,     /* numbers that a core takes at a time */
     PARTS = 64,      /* of rows whose sums are added in order */
     SUMS = 1 << 22,  /* numbers that these may take */
+    FEWEST = 4,      /* rows of such a part */
     ROWS = 64,       /* rows that are added in their own type, or turned */
     SHORT = 64,      /* numbers of a row that is turned, at most, */
     SHORT_BACK = 40, /* or with its gradient, */
@@ -101,7 +102,7 @@ PC__KERNEL(rms_norm)
 static void cut(work *w)
 {
     const int64_t most = PC__MAX(PC__MIN(SUMS / PC__MAX(w->a->n, 1), PARTS), 1);
-    w->together = PC__MAX((w->rows + most - 1) / most, w->turns ? ROWS : 1);
+    w->together = PC__MAX((w->rows + most - 1) / most, w->turns ? ROWS : FEWEST);
     w->parts = (w->rows + w->together - 1) / w->together;
 }
 
