@@ -27,7 +27,8 @@ typedef struct cut {
 static bool both_along_k(const pc__gemm *g)
 {
     const bool narrow = g->n < g->m && g->n <= W / 2;
-    const int64_t least = narrow ? PC__MAX(12 * g->n, W) : 2 * W * PC__MIN(g->m, g->n);
+    const bool tiny = g->m == 1 && g->n <= W; /* nor do lanes that stay empty pay */
+    const int64_t least = tiny ? W : narrow ? PC__MAX(12 * g->n, W) : 2 * W * PC__MIN(g->m, g->n);
     return g->a_cs == 1 && g->b_rs == 1 && g->k >= least && (g->m <= DOT_ROWS_MOST || g->n <= 2 * DOT_COLUMNS);
 }
 
