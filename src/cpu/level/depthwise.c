@@ -7,6 +7,8 @@
 enum {
     COLUMNS = 4, /* of y at once, which share the weights that are loaded */
     VECTORS = 2,
+    SLIDE_MOST = 7,            /* taps of a row in registers */
+    APART = 2048,              /* bytes between pixels, a power of 2, from which on they are not */
     ALONE = COLUMNS * VECTORS, /* vectors of one column, or columns of one vector: as many sums */
 };
 
@@ -23,6 +25,7 @@ typedef struct depthwise {
     const pc__grouped *s;
     const real *x, *weight, *bias; /* weight[tap][c]; bias may be NULL */
     real *y;
+    int64_t first, end; /* columns whose windows lie within x */
 } depthwise;
 
 /* The taps of a window that lie within x, and the first one of all. */
@@ -50,6 +53,33 @@ INLINE void columns_run(const depthwise *d, const window *in, const real *image,
         }
     }
     UNROLL for (int i = 0; i < many * vectors; i++) AT(y + i / vectors * s->c + c + i % vectors * W) = sum[i];
+}
+
+/* ALONE columns of one vector, whose windows lie side by side: what they share of a row is loaded once. */
+INLINE void slide_run(const depthwise *d, const window *in, const real *image, int64_t c, real *y, const int taps)
+{
+    const int64_t all = d->s->c;
+    vec sum[ALONE];
+    UNROLL for (int i = 0; i < ALONE; i++) sum[i] = d->bias ? (vec)LOAD(d->bias + c) : (vec){0};
+    for (int64_t r = in->from_row; r < in->end_row; r++) {
+        const real *weight = d->weight + r * taps * all + c;
+        const real *at = image + ((in->top + r * d->s->dh) * d->s->w + in->left) * all + c;
+        vec by[SLIDE_MOST];
+        UNROLL for (int k = 0; k < taps; k++) by[k] = LOAD(weight + k * all);
+        UNROLL for (int j = 0; j < ALONE + taps - 1; j++)
+        {
+            const vec x = LOAD(at + j * all);
+            UNROLL for (int k = 0; k < taps; k++) if (j >= k && j - k < ALONE) sum[j - k] += x * by[k];
+        }
+    }
+    UNROLL for (int i = 0; i < ALONE; i++) AT(y + i * all + c) = sum[i];
+}
+
+/* Pixels a large power of 2 apart compete for the same places in the cache. */
+static bool slides(const pc__grouped *s)
+{
+    const int64_t pixel = s->c * (int64_t)sizeof(real), apart = pixel & -pixel;
+    return s->sw == 1 && s->dw == 1 && (s->kw == 3 || s->kw == 5 || s->kw == SLIDE_MOST) && apart < APART;
 }
 
 /* The same of fewer channels than a vector has. */
@@ -83,10 +113,39 @@ INLINE void piece_run(const depthwise *d, const window *in, const real *image, i
         columns_run(d, in, image, s->c - W, y, many, 1);
 }
 
-/* Whether the windows of so many columns from column q on lie within x. */
-static bool fits(const pc__grouped *s, int64_t left, int64_t q, int64_t many)
+/* ALONE columns, or as many as COLUMNS, or one, for all channels. */
+static void some_columns(const depthwise *d, const window *in, const real *image, real *y, int64_t many)
 {
-    return q + many <= s->ow && left >= 0 && left + (many - 1) * s->sw + (s->kw - 1) * s->dw < s->w;
+    const pc__grouped *s = d->s;
+    if (s->c < W)
+        few_run(d, in, image, y);
+    else if (many == ALONE && slides(s))
+        for (int64_t c = 0; c < s->c; c += W) {
+            const int64_t at = PC__MIN(c, s->c - W); /* the last ones once more, which changes nothing */
+            if (s->kw == 3)
+                slide_run(d, in, image, at, y, 3);
+            else if (s->kw == 5)
+                slide_run(d, in, image, at, y, 5);
+            else
+                slide_run(d, in, image, at, y, SLIDE_MOST);
+        }
+    else if (many == ALONE)
+        piece_run(d, in, image, 0, y, ALONE);
+    else if (many == COLUMNS)
+        piece_run(d, in, image, 0, y, COLUMNS);
+    else
+        piece_run(d, in, image, 0, y, 1);
+}
+
+/* How many of `left` columns are done at once; where not so many are left, some of the `whole` ones before once more. */
+static int64_t columns_at_once(const pc__grouped *s, int64_t left, int64_t whole)
+{
+    const bool wide = s->c < VECTORS * W || slides(s);
+    if (s->c < W)
+        return 1;
+    if (wide && whole >= ALONE && 2 * left > ALONE)
+        return ALONE;
+    return whole >= COLUMNS && 2 * left > COLUMNS ? COLUMNS : 1;
 }
 
 static void row_run(void *context, int64_t task)
@@ -95,25 +154,24 @@ static void row_run(void *context, int64_t task)
     const pc__grouped *s = d->s;
     const real *image = d->x + task / s->oh * s->h * s->w * s->c;
     real *y = d->y + task * s->ow * s->c;
-    window in = {.top = task % s->oh * s->sh - s->ph, .left = -s->pw};
+    window in = {.top = task % s->oh * s->sh - s->ph};
     pc__taps_within(in.top, s->h, s->dh, s->kh, &in.from_row, &in.end_row);
-    for (int64_t q = 0, many; q < s->ow; q += many, in.left += many * s->sw, y += many * s->c) {
+    for (int64_t q = 0, many; q < s->ow; q += many) {
+        const bool inner = q >= d->first && q < d->end;
+        many = inner ? columns_at_once(s, d->end - q, d->end - d->first) : 1;
+        q = inner ? PC__MIN(q, d->end - many) : q;
+        in.left = q * s->sw - s->pw;
         pc__taps_within(in.left, s->w, s->dw, s->kw, &in.from, &in.end);
-        many = 1;
-        if (s->c < W)
-            few_run(d, &in, image, y);
-        else if (s->c < VECTORS * W && fits(s, in.left, q, ALONE))
-            piece_run(d, &in, image, 0, y, many = ALONE);
-        else if (fits(s, in.left, q, COLUMNS))
-            piece_run(d, &in, image, 0, y, many = COLUMNS);
-        else
-            piece_run(d, &in, image, 0, y, 1);
+        some_columns(d, &in, image, y + q * s->c, many);
     }
 }
 
 void PC__R(depthwise_rows)(const pc__grouped *s, const real *x, const real *packed, const real *bias, real *y)
 {
-    depthwise d = {s, x, packed, bias, y};
+    depthwise d = {.s = s, .x = x, .weight = packed, .bias = bias, .y = y};
+    const int64_t room = s->w - 1 - (s->kw - 1) * s->dw + s->pw;
+    d.first = s->pw <= 0 ? 0 : PC__MIN((s->pw + s->sw - 1) / s->sw, s->ow);
+    d.end = room < 0 ? d.first : PC__MAX(PC__MIN(room / s->sw + 1, s->ow), d.first);
     pc__parallel(pc__threads(2 * s->n * s->oh * s->ow * s->c * s->kh * s->kw), s->n * s->oh, row_run, &d);
 }
 
