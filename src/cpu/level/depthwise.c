@@ -7,7 +7,8 @@
 enum {
     COLUMNS = 4, /* of y at once, which share the weights that are loaded */
     VECTORS = 2,
-    SLIDE_MOST = 7,            /* taps of a row in registers */
+    WEIGHT_BYTES = 24576,
+    SLIDE_MOST = PC__VECTOR_REGISTERS == 32 ? 7 : 5, /* taps of a row in registers */
     APART = 2048,              /* bytes between pixels, a power of 2, from which on they are not */
     ALONE = COLUMNS * VECTORS, /* vectors of one column, or columns of one vector: as many sums */
 };
@@ -26,7 +27,15 @@ typedef struct depthwise {
     const real *x, *weight, *bias; /* weight[tap][c]; bias may be NULL */
     real *y;
     int64_t first, end; /* columns whose windows lie within x */
+    int64_t lots;       /* columns that many apart are done together */
+    bool slides;        /* by slide_run */
+    int64_t channels;   /* that are, whose weights stay in the first-level cache */
 } depthwise;
+
+/* Channels [from, end), which end with a whole vector. */
+typedef struct channels {
+    int64_t from, end;
+} channels;
 
 /* The taps of a window that lie within x, and the first one of all. */
 typedef struct window {
@@ -41,7 +50,7 @@ INLINE void columns_run(const depthwise *d, const window *in, const real *image,
     vec sum[ALONE];
     UNROLL for (int i = 0; i < many * vectors; i++) sum[i] =
         d->bias ? (vec)LOAD(d->bias + c + i % vectors * W) : (vec){0};
-    const int64_t all = s->c, next = s->sw * all, tap = s->dw * all;
+    const int64_t all = s->c, apart = d->lots * all, next = s->sw * apart, tap = s->dw * all;
     for (int64_t r = in->from_row; r < in->end_row; r++) {
         const real *weight = d->weight + (r * s->kw + in->from) * all + c;
         const real *at = image + ((in->top + r * s->dh) * s->w + in->left + in->from * s->dw) * all + c;
@@ -52,13 +61,13 @@ INLINE void columns_run(const depthwise *d, const window *in, const real *image,
                 LOAD(at + i / vectors * next + i % vectors * W) * by[i % vectors];
         }
     }
-    UNROLL for (int i = 0; i < many * vectors; i++) AT(y + i / vectors * s->c + c + i % vectors * W) = sum[i];
+    UNROLL for (int i = 0; i < many * vectors; i++) AT(y + i / vectors * apart + c + i % vectors * W) = sum[i];
 }
 
-/* ALONE columns of one vector, whose windows lie side by side: what they share of a row is loaded once. */
+/* ALONE columns of one vector, as far apart as their taps are: what they share of a row is loaded once. */
 INLINE void slide_run(const depthwise *d, const window *in, const real *image, int64_t c, real *y, const int taps)
 {
-    const int64_t all = d->s->c;
+    const int64_t all = d->s->c, apart = d->lots * all;
     vec sum[ALONE];
     UNROLL for (int i = 0; i < ALONE; i++) sum[i] = d->bias ? (vec)LOAD(d->bias + c) : (vec){0};
     for (int64_t r = in->from_row; r < in->end_row; r++) {
@@ -68,18 +77,18 @@ INLINE void slide_run(const depthwise *d, const window *in, const real *image, i
         UNROLL for (int k = 0; k < taps; k++) by[k] = LOAD(weight + k * all);
         UNROLL for (int j = 0; j < ALONE + taps - 1; j++)
         {
-            const vec x = LOAD(at + j * all);
+            const vec x = LOAD(at + j * apart);
             UNROLL for (int k = 0; k < taps; k++) if (j >= k && j - k < ALONE) sum[j - k] += x * by[k];
         }
     }
-    UNROLL for (int i = 0; i < ALONE; i++) AT(y + i * all + c) = sum[i];
+    UNROLL for (int i = 0; i < ALONE; i++) AT(y + i * apart + c) = sum[i];
 }
 
 /* Pixels a large power of 2 apart compete for the same places in the cache. */
 static bool slides(const pc__grouped *s)
 {
-    const int64_t pixel = s->c * (int64_t)sizeof(real), apart = pixel & -pixel;
-    return s->sw == 1 && s->dw == 1 && (s->kw == 3 || s->kw == 5 || s->kw == SLIDE_MOST) && apart < APART;
+    const int64_t pixel = s->dw * s->c * (int64_t)sizeof(real), apart = pixel & -pixel;
+    return s->sw == 1 && (s->kw == 3 || s->kw == 5 || s->kw == SLIDE_MOST) && apart < APART;
 }
 
 /* The same of fewer channels than a vector has. */
@@ -99,29 +108,28 @@ static void few_run(const depthwise *d, const window *in, const real *image, rea
     memcpy(y, sum, (size_t)s->c * sizeof *sum);
 }
 
-/* Columns [q, q + many) of a row, for channels [c, c + vectors * W). */
-INLINE void piece_run(const depthwise *d, const window *in, const real *image, int64_t c, real *y, const int many)
+INLINE void piece_run(const depthwise *d, const window *in, const real *image, channels some, real *y, const int many)
 {
-    const pc__grouped *s = d->s;
-    for (; many == 1 && c + ALONE * W <= s->c; c += ALONE * W)
+    int64_t c = some.from;
+    for (; many == 1 && c + ALONE * W <= some.end; c += ALONE * W)
         columns_run(d, in, image, c, y, 1, ALONE);
-    for (; many <= COLUMNS && c + VECTORS * W <= s->c; c += VECTORS * W)
+    for (; many <= COLUMNS && c + VECTORS * W <= some.end; c += VECTORS * W)
         columns_run(d, in, image, c, y, many, VECTORS);
-    for (; c + W <= s->c; c += W)
+    for (; c + W <= some.end; c += W)
         columns_run(d, in, image, c, y, many, 1);
-    if (c < s->c) /* the last ones once more, which changes nothing */
-        columns_run(d, in, image, s->c - W, y, many, 1);
+    if (c < some.end) /* the last ones once more, which changes nothing */
+        columns_run(d, in, image, some.end - W, y, many, 1);
 }
 
-/* ALONE columns, or as many as COLUMNS, or one, for all channels. */
-static void some_columns(const depthwise *d, const window *in, const real *image, real *y, int64_t many)
+/* ALONE columns, or as many as COLUMNS, or one. */
+static void some_columns(const depthwise *d, const window *in, const real *image, channels some, real *y, int64_t many)
 {
     const pc__grouped *s = d->s;
     if (s->c < W)
         few_run(d, in, image, y);
-    else if (many == ALONE && slides(s))
-        for (int64_t c = 0; c < s->c; c += W) {
-            const int64_t at = PC__MIN(c, s->c - W); /* the last ones once more, which changes nothing */
+    else if (many == ALONE && d->slides)
+        for (int64_t c = some.from; c < some.end; c += W) {
+            const int64_t at = PC__MIN(c, some.end - W);
             if (s->kw == 3)
                 slide_run(d, in, image, at, y, 3);
             else if (s->kw == 5)
@@ -130,22 +138,44 @@ static void some_columns(const depthwise *d, const window *in, const real *image
                 slide_run(d, in, image, at, y, SLIDE_MOST);
         }
     else if (many == ALONE)
-        piece_run(d, in, image, 0, y, ALONE);
+        piece_run(d, in, image, some, y, ALONE);
     else if (many == COLUMNS)
-        piece_run(d, in, image, 0, y, COLUMNS);
+        piece_run(d, in, image, some, y, COLUMNS);
     else
-        piece_run(d, in, image, 0, y, 1);
+        piece_run(d, in, image, some, y, 1);
 }
 
 /* How many of `left` columns are done at once; where not so many are left, some of the `whole` ones before once more. */
-static int64_t columns_at_once(const pc__grouped *s, int64_t left, int64_t whole)
+static int64_t columns_at_once(const depthwise *d, int64_t left, int64_t whole)
 {
-    const bool wide = s->c < VECTORS * W || slides(s);
-    if (s->c < W)
+    const bool wide = d->s->c < VECTORS * W || d->slides;
+    if (d->s->c < W)
         return 1;
     if (wide && whole >= ALONE && 2 * left > ALONE)
         return ALONE;
     return whole >= COLUMNS && 2 * left > COLUMNS ? COLUMNS : 1;
+}
+
+/* Of so many columns those of a lot. */
+static inline int64_t in_lot(const depthwise *d, int64_t lot, int64_t columns)
+{
+    return d->lots == 1 ? columns : columns > lot ? (columns - lot + d->lots - 1) / d->lots : 0;
+}
+
+/* Every so-manyth column of a row from column `lot` on. */
+static void lot_run(const depthwise *d, window *in, const real *image, channels some, real *y, int64_t lot)
+{
+    const pc__grouped *s = d->s;
+    const int64_t count = in_lot(d, lot, s->ow), first = in_lot(d, lot, d->first), end = in_lot(d, lot, d->end);
+    for (int64_t i = 0, many; i < count; i += many) {
+        const bool inner = i >= first && i < end;
+        many = inner ? columns_at_once(d, end - i, end - first) : 1;
+        i = inner ? PC__MIN(i, end - many) : i;
+        const int64_t q = lot + i * d->lots;
+        in->left = q * s->sw - s->pw;
+        pc__taps_within(in->left, s->w, s->dw, s->kw, &in->from, &in->end);
+        some_columns(d, in, image, some, y + q * s->c, many);
+    }
 }
 
 static void row_run(void *context, int64_t task)
@@ -156,22 +186,22 @@ static void row_run(void *context, int64_t task)
     real *y = d->y + task * s->ow * s->c;
     window in = {.top = task % s->oh * s->sh - s->ph};
     pc__taps_within(in.top, s->h, s->dh, s->kh, &in.from_row, &in.end_row);
-    for (int64_t q = 0, many; q < s->ow; q += many) {
-        const bool inner = q >= d->first && q < d->end;
-        many = inner ? columns_at_once(s, d->end - q, d->end - d->first) : 1;
-        q = inner ? PC__MIN(q, d->end - many) : q;
-        in.left = q * s->sw - s->pw;
-        pc__taps_within(in.left, s->w, s->dw, s->kw, &in.from, &in.end);
-        some_columns(d, &in, image, y + q * s->c, many);
-    }
+    for (int64_t c = 0; c < s->c; c += d->channels)
+        for (int64_t lot = 0; lot < PC__MIN(d->lots, s->ow); lot++)
+            lot_run(d, &in, image, (channels){PC__MIN(c, PC__MAX(s->c - W, 0)), PC__MIN(c + d->channels, s->c)}, y,
+                    lot);
 }
 
 void PC__R(depthwise_rows)(const pc__grouped *s, const real *x, const real *packed, const real *bias, real *y)
 {
     depthwise d = {.s = s, .x = x, .weight = packed, .bias = bias, .y = y};
+    const int64_t fit = WEIGHT_BYTES / (s->kh * s->kw * (int64_t)sizeof(real)) / (ALONE * W) * ALONE * W;
+    d.channels = PC__MAX(fit, ALONE * W);
     const int64_t room = s->w - 1 - (s->kw - 1) * s->dw + s->pw;
     d.first = s->pw <= 0 ? 0 : PC__MIN((s->pw + s->sw - 1) / s->sw, s->ow);
     d.end = room < 0 ? d.first : PC__MAX(PC__MIN(room / s->sw + 1, s->ow), d.first);
+    d.slides = slides(s) && d.end - d.first >= ALONE * s->dw;
+    d.lots = d.slides ? s->dw : 1;
     pc__parallel(pc__threads(2 * s->n * s->oh * s->ow * s->c * s->kh * s->kw), s->n * s->oh, row_run, &d);
 }
 
