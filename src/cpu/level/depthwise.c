@@ -84,11 +84,12 @@ INLINE void slide_run(const depthwise *d, const window *in, const real *image, i
     UNROLL for (int i = 0; i < ALONE; i++) AT(y + i * apart + c) = sum[i];
 }
 
-/* Pixels a large power of 2 apart compete for the same places in the cache. */
+/* Pixels a large power of 2 apart compete for the same places in the cache, and three taps share too little where pixels between
+ * them are left out. */
 static bool slides(const pc__grouped *s)
 {
     const int64_t pixel = s->dw * s->c * (int64_t)sizeof(real), apart = pixel & -pixel;
-    return s->sw == 1 && (s->kw == 3 || s->kw == 5 || s->kw == SLIDE_MOST) && apart < APART;
+    return s->sw == 1 && ((s->kw == 3 && s->dw == 1) || s->kw == 5 || s->kw == SLIDE_MOST) && apart < APART;
 }
 
 /* The same of fewer channels than a vector has. */
