@@ -83,11 +83,37 @@ static void give_pixels(const forward *f, const real *block, int64_t pixels, int
         give_reals(&f->g, (void *)element(&f->g, f->y, at + i * o), block + i * count, count);
 }
 
+/* The same without a pool for pixels that wait in the block: of `width` sums each, `count` of which are left. */
+INLINE void finish_as(const forward *f, const bool relu, real *block, int64_t pixels, int64_t first, int64_t width,
+                      int64_t count)
+{
+    real *to = block;
+    for (int64_t i = 0; i < pixels; i++, block += width, to += count)
+        for (int64_t j = 0; j < width; j += W) {
+            const vec value = LOAD(block + j) + LOAD(f->bias + first + j);
+            AT(to + j) = relu ? where(~(value < 0), value) : value;
+        }
+}
+
+static void finish_block(const forward *f, real *block, int64_t pixels, int64_t first, int64_t width)
+{
+    const pc__activation activation = f->g.s->activation;
+    const int64_t count = PC__MIN(width, f->g.s->o - first);
+    if (activation == PC__ACT_RELU)
+        finish_as(f, true, block, pixels, first, width, count);
+    else if (f->biased || count < width)
+        finish_as(f, false, block, pixels, first, width, count);
+    if (activation > PC__ACT_RELU)
+        activate(activation, block, pixels * count);
+}
+
 static void write_pixels(const forward *f, real *block, int64_t row, int64_t pixels, int64_t first, int width,
                          int64_t at)
 {
     const pc__activation activation = f->g.s->activation;
-    if (f->g.pool == 1)
+    if (f->g.pool == 1 && f->g.s->half)
+        finish_block(f, block, pixels, first, width);
+    else if (f->g.pool == 1)
         write_as(f, 1, activation, block, row, pixels, first, width, at);
     else if (f->g.pool == 2 && activation == PC__ACT_RELU)
         write_as(f, 2, PC__ACT_RELU, block, row, pixels, first, width, at);

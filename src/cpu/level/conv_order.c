@@ -58,13 +58,22 @@ static char *room_for(const geometry *g, bool x, int ys, int64_t *area, int64_t 
     return pc__alloc_aligned((size_t)((x ? s->n * s->h * s->w * s->c : 0) + ys * *count + 1) * (size_t)g->size, 64);
 }
 
+/* One tap whose outputs fill so much of a vector that to turn pictures into planes and back costs more than the lanes that stay
+ * empty, the more so of few channels. Many of 16 bits have to be taken from the pictures anyway. */
+static bool is_narrow_product(const pc__conv *s)
+{
+    enum { FEW = 16, MANY = 32 };
+    const bool one = s->kh * s->kw == 1 && !s->x_planes && !s->y_planes;
+    return one && (4 * s->o >= 3 * W || (2 * s->o >= W && s->c <= FEW) || (s->half && s->c >= MANY));
+}
+
 pc_status PC__R(conv2d_ordered)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,
                                 uint8_t *argmax)
 {
     const geometry g = geometry_of(s);
     int64_t area, count;
     const pc_dtype dtype = s->half && !s->is_f16 ? PC_BF16 : PC_F32;
-    if (pc__conv2d_is_planar(dtype, s->o, g.yw, s->kw, s->sw, s->pool))
+    if (!is_narrow_product(s) && pc__conv2d_is_planar(dtype, s->o, g.yw, s->kw, s->sw, s->pool))
         return PC__R(conv2d_planar)(s, x, weight, bias, y);
     if (!s->x_planes && !s->y_planes)
         return PC__R(conv2d_last)(s, x, weight, bias, y, argmax);
