@@ -67,9 +67,19 @@ static inline void step_on(const work *w, place *p, int64_t task)
     p->part++;
 }
 
+/* Which of weight and bias a channel has. */
+static inline int64_t parameter_of(const work *w, int64_t channel)
+{
+    return w->a->spread == 1 ? channel : channel / w->a->spread;
+}
+
 /* The mean of n numbers and the squares off it, with those of more numbers (Chan, Golub, LeVeque 1979). */
 static inline void join(part *to, int64_t n, const part *more, int64_t count)
 {
+    if (n == 0) {
+        *to = *more;
+        return;
+    }
     const double off = more->first - to->first, share = (double)count / (double)(n + count);
     to->first += off * share;
     to->second += more->second + off * off * (double)n * share;
@@ -106,6 +116,29 @@ static part sum_parts(const work *w, int64_t batch, int64_t channel)
 #define REAL double
 #define NAMED(name) name##_f64
 #include "cpu/level/norm_channels.inc"
+
+typedef void (*group_fn)(const work *w, int64_t first, int64_t end);
+
+typedef struct every_group {
+    group_fn run;
+    const work *work;
+    int64_t groups;
+} every_group;
+
+enum { GROUPS = 64 /* of a task */ };
+
+static void run_groups(void *context, int64_t task)
+{
+    const every_group *all = context;
+    all->run(all->work, task * GROUPS, PC__MIN((task + 1) * GROUPS, all->groups));
+}
+
+/* Each batch's groups, of which `cost` says what all of them take. */
+static void each_group(const work *w, group_fn run, int64_t cost)
+{
+    every_group all = {run, w, w->batches * w->a->groups};
+    pc__parallel(pc__threads(cost), (all.groups + GROUPS - 1) / GROUPS, run_groups, &all);
+}
 
 typedef void (*task_fn)(const work *w, const place *p);
 
@@ -201,8 +234,7 @@ static pc_status find_statistics(const work *w, const pc_call *call)
     if (!(s.parts = pc__alloc_aligned((size_t)parts * sizeof *s.parts, 64)))
         return PC_ERR_MEMORY;
     run_pass(&s, is_f64 ? sums_f64 : sums_f32, 16);
-    pc__parallel(pc__threads(parts * 64), s.batches * rows.groups, is_f64 ? find_statistics_f64 : find_statistics_f32,
-                 &s);
+    each_group(&s, is_f64 ? find_statistics_f64 : find_statistics_f32, parts * 64);
     pc__free(s.parts);
     const size_t bytes = (size_t)(s.batches * rows.groups) * (is_f64 ? sizeof(double) : sizeof(float));
     memcpy(pc__data(call->out[1]), s.mean, bytes);
@@ -224,8 +256,7 @@ static pc_status forward(const pc_call *call)
     PC__TRY(take_room(&w, vectors, false));
     const pc_status status = a->stored ? PC_OK : find_statistics(&w, call);
     if (status == PC_OK) {
-        pc__parallel(pc__threads(w.batches * a->channels * 64), w.batches * a->groups,
-                     is_f64 ? set_forward_f64 : set_forward_f32, &w);
+        each_group(&w, is_f64 ? set_forward_f64 : set_forward_f32, w.batches * a->channels * 64);
         run_pass(&w, is_f64 ? apply_f64 : apply_f32, 8);
     }
     pc__free(w.weight);
@@ -257,8 +288,7 @@ PC__KERNEL(channel_norm_backward)
         run_pass(&w, is_f64 ? sums_f64 : sums_f32, 16);
     }
     if (any)
-        pc__parallel(pc__threads(a->batches * w.pieces * a->channels * 64), w.batches * a->groups,
-                     is_f64 ? find_gradients_f64 : find_gradients_f32, &w);
+        each_group(&w, is_f64 ? find_gradients_f64 : find_gradients_f32, a->batches * w.pieces * a->channels * 64);
     if (any && a->needs[0])
         run_pass(&w, is_f64 ? apply_f64 : apply_f32, 12);
     const pc_tensor *dweight = a->needs[1] ? call->out[1] : NULL, *dbias = a->needs[2] ? call->out[2] : NULL;
