@@ -2,6 +2,7 @@
  * and are multiplied there. A few rows against rows that lie along k are read once, without a copy. Sums are those of
  * float32, and rounded once. bfloat16 stays as it is where pairs of it can be multiplied (gemm_pairs.c). */
 #include "cpu/level/gemm_half.h"
+#include "cpu/level/each.h"
 #include "cpu/level/halves.h"
 #include "cpu/level/pairs.h"
 #include "cpu/level/real.h"
@@ -10,15 +11,16 @@
 #include <stdatomic.h>
 
 enum {
-    ROWS = 128,         /* of a block of A and C */
-    DEPTH = 1024,       /* of k at once */
-    BLOCK = 65536,      /* numbers of a block of B at most */
-    COLUMNS = 256,      /* of it at most */
-    STEP = 32,          /* to which its columns are rounded */
-    FEW_ROWS = 4,       /* that are multiplied without a copy */
-    TOGETHER = 4,       /* columns at once there */
-    PART = 1 << 18,     /* numbers of B of a task there */
-    ON_STACK = 1 << 14, /* bytes of a small product */
+    ROWS = 128,            /* of a block of A and C */
+    DEPTH = 1024,          /* of k at once */
+    BLOCK = 65536,         /* numbers of a block of B at most */
+    COLUMNS = 256,         /* of it at most */
+    STEP = 32,             /* to which its columns are rounded */
+    FEW_ROWS = 4,          /* that are multiplied without a copy */
+    TOGETHER = 4,          /* columns at once there */
+    TOGETHER_HALVES = 256, /* that lie apart */
+    PART = 1 << 18,        /* numbers of B of a task there */
+    ON_STACK = 1 << 14,    /* bytes of a small product */
 };
 
 /* A product, and how it is cut: by sizes alone. */
@@ -46,8 +48,12 @@ static void take_block(const work *w, float *to, const void *from, int64_t outer
             pc__load_halves(to, row, inner, w->p.is_f16);
             continue;
         }
-        for (int64_t k = 0; k < inner; k++)
-            pc__load_halves(to + k, row + k * inner_step, 1, w->p.is_f16);
+        pc_bf16 together[TOGETHER_HALVES];
+        for (int64_t k = 0, n; k < inner; k += n) {
+            n = PC__MIN(TOGETHER_HALVES, inner - k);
+            pc__move((char *)together, sizeof *row, (const char *)(row + k * inner_step), inner_step * 2, n, 2);
+            pc__load_halves(to + k, together, n, w->p.is_f16);
+        }
     }
 }
 

@@ -25,8 +25,26 @@ static inline __attribute__((always_inline)) void pick_rows(const picking *p, in
         memcpy(to + (size_t)i * row, from + (size_t)index[i] * row, row);
 }
 
+/* Rows of some more bytes than `half`: two moves that lie over each other. */
+static inline __attribute__((always_inline)) void pick_halves(const picking *p, int64_t outer, int64_t first, int64_t n,
+                                                              const size_t half)
+{
+    const size_t row = p->row, last = row - half;
+    const char *from = p->from + (size_t)(outer * p->n) * row;
+    char *to = p->to + (size_t)(outer * p->count + first) * row;
+    for (int64_t i = 0; i < n; i++, to += row) {
+        const char *at = from + (size_t)p->index[first + i] * row;
+        memcpy(to, at, half);
+        memcpy(to + last, at + last, half);
+    }
+}
+
 static void pick(const picking *p, int64_t outer, int64_t first, int64_t n)
 {
+    if (p->row > 16 && p->row <= 64) {
+        p->row <= 32 ? pick_halves(p, outer, first, n, 16) : pick_halves(p, outer, first, n, 32);
+        return;
+    }
     switch (p->row) {
     case 1:
         pick_rows(p, outer, first, n, 1);
@@ -140,15 +158,15 @@ static void sum_halves(const putting *p, char *to, const char *base, const char 
     pc__store_halves(to, sum, n, p->is_f16);
 }
 
+/* Of a place that something comes to. */
 static void put_row(const putting *p, int64_t outer, int64_t place)
 {
     const size_t at = (size_t)((outer * p->n + place) * p->row) * p->bytes;
     const int64_t *entry = p->by.order + p->by.start[place], entries = p->by.start[place + 1] - p->by.start[place];
     const char *from = p->from + (size_t)(outer * p->count * p->row) * p->bytes, *base = p->base ? p->base + at : NULL;
     char *to = p->to + at;
-    if (!p->add || entries == 0) {
-        const bool kept = entries == 0;
-        start_row(p, to, kept ? base : from + (size_t)(entry[entries - 1] * p->row) * p->bytes, p->row);
+    if (!p->add) {
+        start_row(p, to, from + (size_t)(entry[entries - 1] * p->row) * p->bytes, p->row);
         return;
     }
     for (int64_t c = 0; c < p->row; c += TOGETHER) {
@@ -164,11 +182,21 @@ static void put_row(const putting *p, int64_t outer, int64_t place)
     }
 }
 
+/* Places that nothing comes to are a run. */
 static void put_piece(void *context, int64_t piece)
 {
     const putting *p = context;
-    for (int64_t r = piece * p->together; r < PC__MIN((piece + 1) * p->together, p->all); r++)
-        put_row(p, r / p->n, r % p->n);
+    const int64_t end = PC__MIN((piece + 1) * p->together, p->all);
+    for (int64_t r = piece * p->together, many; r < end; r += many) {
+        const int64_t outer = r / p->n, place = r - outer * p->n, most = PC__MIN(end - r, p->n - place);
+        const size_t at = (size_t)(r * p->row) * p->bytes;
+        for (many = 0; many < most && p->by.start[place + many] == p->by.start[place + many + 1]; many++)
+            continue;
+        if (many > 0)
+            start_row(p, p->to + at, p->base ? p->base + at : NULL, many * p->row);
+        else
+            put_row(p, outer, place), many = 1;
+    }
 }
 
 static pc_status put(const pc_call *call, const pc_tensor *base, const pc_tensor *from, add_fn add)

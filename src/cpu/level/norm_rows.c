@@ -47,6 +47,22 @@ static work work_of(const pc_call *call, const pc_tensor *x, int64_t most)
     return w;
 }
 
+static int64_t size_of(bool is_f64)
+{
+    return is_f64 ? sizeof(double) : sizeof(float);
+}
+
+/* Memory for parameters and rooms, and `sums` more numbers. */
+static pc_status take_room(work *w, int threads, int64_t sums, bool is_f64)
+{
+    const int64_t first = 2 * w->a->n * size_of(is_f64), room = (threads * w->size * size_of(is_f64) + 7) / 8 * 8;
+    if (!(w->parameters = pc__alloc_aligned((size_t)(first + room) + (size_t)sums * sizeof *w->sums, 64)))
+        return PC_ERR_MEMORY;
+    w->room = (char *)w->parameters + first;
+    w->sums = sums ? (double *)(void *)((char *)w->room + room) : NULL;
+    return PC_OK;
+}
+
 /* One of weight and bias, or in their place so many times `number`. */
 static const void *vector(void *to, const pc_tensor *t, int64_t n, double number, bool is_f64)
 {
@@ -63,7 +79,7 @@ static void fill(work *w, const pc_tensor *weight, const pc_tensor *bias, bool i
 {
     const int64_t n = w->a->n;
     w->weight = vector(w->parameters, weight, n, 1, is_f64);
-    w->bias = vector((double *)w->parameters + n, bias, n, 0, is_f64);
+    w->bias = vector((char *)w->parameters + n * size_of(is_f64), bias, n, 0, is_f64);
 }
 
 static pc_status forward(const pc_call *call)
@@ -77,10 +93,7 @@ static pc_status forward(const pc_call *call)
     const int threads = pc__threads(w.rows * n * 24);
     w.together = PC__MAX(PART / n, 1);
     w.size *= w.turns ? 2 : w.half;
-    w.parameters = pc__alloc_aligned((size_t)(2 * n + threads * w.size) * sizeof(double), 64);
-    if (!w.parameters)
-        return PC_ERR_MEMORY;
-    w.room = (double *)w.parameters + 2 * n;
+    PC__TRY(take_room(&w, threads, 0, is_f64));
     fill(&w, w.a->has_weight ? call->in[1] : NULL, w.a->has_bias ? call->in[1 + w.a->has_weight] : NULL, is_f64);
     pc__parallel(threads, (w.rows + w.together - 1) / w.together, is_f64 ? forward_f64 : forward_f32, &w);
     pc__free(w.parameters);
@@ -116,14 +129,10 @@ PC__KERNEL(layer_norm_backward)
     const int threads = pc__threads(w.rows * n * 40);
     cut(&w);
     w.size *= 4;
-    const int64_t numbers = 2 * n + threads * w.size + (sums ? 2 * w.parts : 0) * n;
     if (n == 0)
         return PC_OK;
-    if (!(w.parameters = pc__alloc_aligned((size_t)numbers * sizeof(double), 64)))
-        return PC_ERR_MEMORY;
-    w.room = (double *)w.parameters + 2 * n;
-    w.sums = sums ? (double *)w.room + threads * w.size : NULL;
-    if (sums)
+    PC__TRY(take_room(&w, threads, sums ? 2 * w.parts * n : 0, is_f64));
+    if (w.sums)
         memset(w.sums, 0, (size_t)(2 * w.parts * n) * sizeof *w.sums);
     fill(&w, w.a->has_weight ? call->in[3] : NULL, NULL, is_f64);
     pc__parallel(threads, w.parts, is_f64 ? backward_f64 : backward_f32, &w);
