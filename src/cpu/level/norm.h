@@ -9,8 +9,25 @@
 enum {
     PC__NORM_LANES = 32 /* sums side by side */,
     PC__NORM_FEW = 8,
-    PC__NORM_SOME = 4096 /* numbers that are added in their own type */
+    PC__NORM_SOME = 4096, /* numbers that are added in their own type */
+    PC__NORM_ROWS = 64    /* of a lot */
 };
+
+/* norm_lots.c: rows [first, first + rows), PC__NORM_ROWS at most, of a call of float or 16-bit numbers. */
+typedef struct pc__norm_lot {
+    const pc_call *call;
+    int64_t n, first, rows;
+    bool centered;
+    double eps;
+    const float *weight, *bias; /* [n] */
+    float *room;                /* 2, or backward 4, times n PC__NORM_ROWS */
+} pc__norm_lot;
+
+/* y; `mean` and `rstd` of these rows, or NULL. */
+void PC__K(norm_forward_lot)(const pc__norm_lot *l, float *mean, float *rstd);
+
+/* dx if that is wanted, and what is added to the sums of [2][n], or NULL. */
+void PC__K(norm_backward_lot)(const pc__norm_lot *l, const float *mean, const float *rstd, bool dx, double *sums);
 
 static inline char *pc__norm_at(const pc_tensor *t, int64_t i)
 {

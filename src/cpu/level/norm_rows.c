@@ -1,33 +1,44 @@
-/* norm_rows.c: layer_norm and rms_norm: a row at a time, which stays in the first-level cache; or a lot of short rows, turned, so
- * that rows are side by side in vectors. One template, compiled for float and double. */
+/* norm_rows.c: layer_norm and rms_norm: a row at a time, which stays in the first-level cache; short ones by
+ * norm_lots.c. One template, compiled for float and double. */
 #include "cpu/level/norm.h"
-#include "cpu/level/turn.h"
 
 #include <math.h>
 
 enum {
-    PART = 8192,     /* numbers that a core takes at a time */
-    PARTS = 64,      /* of rows whose sums are added in order */
-    SUMS = 1 << 22,  /* numbers that these may take */
-    FEWEST = 4,      /* rows of such a part */
-    ROWS = 64,       /* rows that are added in their own type, or turned */
-    SHORT = 64,      /* numbers of a row that is turned, at most, */
-    SHORT_BACK = 40, /* or with its gradient, */
-    LEAST = 32,      /* of so many rows at least */
-    LANES = 16,      /* to which these are rounded up */
+    PART = 8192,          /* numbers that a core takes at a time */
+    PARTS = 64,           /* of rows whose sums are added in order */
+    SUMS = 1 << 22,       /* numbers that these may take */
+    FEWEST = 4,           /* rows of such a part */
+    ROWS = PC__NORM_ROWS, /* that are added in their own type */
+    SHORT = 64,           /* numbers of a row of a lot, at most, */
+    SHORT_BACK = 40,      /* or with its gradient, */
+    LEAST = 32,           /* so many rows at least are one */
 };
 
 typedef struct work {
     const pc_call *call;
     const pc__layer_norm_attributes *a;
     int64_t rows, parts, together;
-    bool half, turns;          /* 16-bit numbers; short rows */
+    bool half, turns;          /* 16-bit numbers; by lots */
     const void *weight, *bias; /* in the type that is computed in: as they lie, or in parameters[2][n] */
     void *parameters;
     void *room;   /* of each thread: `size` numbers, */
-    int64_t size; /* two rows, or backward four, of whole lots where they are turned */
+    int64_t size; /* two rows, or backward four, of whole lots */
     double *sums; /* backward: [parts][2][n]; NULL: none are wanted */
 } work;
+
+static pc__norm_lot lot_of(const work *w, int64_t first, int64_t end)
+{
+    return (pc__norm_lot){.call = w->call,
+                          .n = w->a->n,
+                          .first = first,
+                          .rows = PC__MIN(ROWS, end - first),
+                          .centered = w->a->centered,
+                          .eps = w->a->eps,
+                          .weight = w->weight,
+                          .bias = w->bias,
+                          .room = (float *)w->room + pc__thread() * w->size};
+}
 
 #define REAL float
 #define NAMED(name) name##_f32
@@ -42,7 +53,7 @@ static work work_of(const pc_call *call, const pc_tensor *x, int64_t most)
     const pc__layer_norm_attributes *a = call->attributes;
     work w = {
         .call = call, .a = a, .rows = a->n ? pc_tensor_count(x) / a->n : 0, .half = pc__is_half((pc_dtype)x->dtype)};
-    w.turns = a->n <= most && w.rows >= LEAST;
+    w.turns = x->dtype != PC_F64 && a->n <= most && w.rows >= LEAST;
     w.size = (w.turns ? ROWS : 1) * a->n;
     return w;
 }
