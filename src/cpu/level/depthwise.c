@@ -109,17 +109,14 @@ static void few_run(const depthwise *d, const window *in, const real *image, rea
     memcpy(y, sum, (size_t)s->c * sizeof *sum);
 }
 
-INLINE void piece_run(const depthwise *d, const window *in, const real *image, channels some, real *y, const int many)
+INLINE void piece_run(const depthwise *d, const window *in, const real *image, channels some, real *y, const int many,
+                      const int vectors)
 {
     int64_t c = some.from;
-    for (; many == 1 && c + ALONE * W <= some.end; c += ALONE * W)
-        columns_run(d, in, image, c, y, 1, ALONE);
-    for (; many <= COLUMNS && c + VECTORS * W <= some.end; c += VECTORS * W)
-        columns_run(d, in, image, c, y, many, VECTORS);
-    for (; c + W <= some.end; c += W)
-        columns_run(d, in, image, c, y, many, 1);
-    if (c < some.end) /* the last ones once more, which changes nothing */
-        columns_run(d, in, image, some.end - W, y, many, 1);
+    for (; vectors > 1 && c + vectors * W <= some.end; c += vectors * W)
+        columns_run(d, in, image, c, y, many, vectors);
+    for (; c < some.end; c += W) /* the last ones once more, which changes nothing */
+        columns_run(d, in, image, PC__MIN(c, some.end - W), y, many, 1);
 }
 
 /* ALONE columns, or as many as COLUMNS, or one. */
@@ -128,7 +125,7 @@ static void some_columns(const depthwise *d, const window *in, const real *image
     const pc__grouped *s = d->s;
     if (s->c < W)
         few_run(d, in, image, y);
-    else if (many == ALONE && d->slides)
+    else if (sizeof(real) == sizeof(float) && many == ALONE && d->slides)
         for (int64_t c = some.from; c < some.end; c += W) {
             const int64_t at = PC__MIN(c, some.end - W);
             if (s->kw == 3)
@@ -139,11 +136,11 @@ static void some_columns(const depthwise *d, const window *in, const real *image
                 slide_run(d, in, image, at, y, SLIDE_MOST);
         }
     else if (many == ALONE)
-        piece_run(d, in, image, some, y, ALONE);
+        piece_run(d, in, image, some, y, ALONE, 1);
     else if (many == COLUMNS)
-        piece_run(d, in, image, some, y, COLUMNS);
+        piece_run(d, in, image, some, y, COLUMNS, VECTORS);
     else
-        piece_run(d, in, image, some, y, 1);
+        piece_run(d, in, image, some, y, 1, ALONE);
 }
 
 /* How many of `left` columns are done at once; where not so many are left, some of the `whole` ones before once more. */
@@ -201,7 +198,7 @@ void PC__R(depthwise_rows)(const pc__grouped *s, const real *x, const real *pack
     const int64_t room = s->w - 1 - (s->kw - 1) * s->dw + s->pw;
     d.first = s->pw <= 0 ? 0 : PC__MIN((s->pw + s->sw - 1) / s->sw, s->ow);
     d.end = room < 0 ? d.first : PC__MAX(PC__MIN(room / s->sw + 1, s->ow), d.first);
-    d.slides = slides(s) && d.end - d.first >= ALONE * s->dw;
+    d.slides = sizeof(real) == sizeof(float) && slides(s) && d.end - d.first >= ALONE * s->dw;
     d.lots = d.slides ? s->dw : 1;
     pc__parallel(pc__threads(2 * s->n * s->oh * s->ow * s->c * s->kh * s->kw), s->n * s->oh, row_run, &d);
 }

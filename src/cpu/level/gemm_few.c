@@ -71,10 +71,24 @@ static void columns_of_one(const few_product *f)
     ALL_COLUMNS(one_row, OF_ONE_ROW)
 }
 
-static void columns_of_more(const few_product *f){ALL_COLUMNS(all_rows, VECTORS)}
+static void columns_of_more(const few_product *f)
+{
+    ALL_COLUMNS(all_rows, VECTORS)
+}
 
-/* Less than a vector of columns: lanes beyond them have what comes next in memory, or in rest[beyond][W] for the last rows of B,
- * and are dropped. */
+/* Less than a vector of columns. */
+static void put_narrow(const few_product *f, int64_t row, int64_t rows, const vec *sums)
+{
+    const real *values = (const real *)sums;
+    for (real *c = f->c + row * f->c_row; rows > 0; rows--, values += W, c += f->c_row)
+        if (f->add)
+            for (int64_t j = 0; j < f->columns; j++)
+                c[j] += values[j];
+        else
+            copy_some(c, values, f->columns);
+}
+
+/* Lanes beyond the columns have what comes next in memory, or in rest[beyond][W] for the last rows of B, and are dropped. */
 INLINE void narrow(const few_product *f, int64_t row, const int rows, const real *rest, int64_t beyond)
 {
     const int64_t a_row = f->a_row, a_k = f->a_k;
@@ -89,14 +103,7 @@ INLINE void narrow(const few_product *f, int64_t row, const int rows, const real
             UNROLL for (int r = 0; r < rows; r++) sum[r] += SPLAT(a[r * a_row]) * column;
         }
     }
-    UNROLL for (int r = 0; r < rows; r++)
-    {
-        real *c = f->c + (row + r) * f->c_row, values[W];
-        AT(values) = sum[r];
-        for (int64_t j = 0; f->add && j < f->columns; j++)
-            values[j] += c[j];
-        copy_some(c, values, f->columns);
-    }
+    put_narrow(f, row, rows, sum);
 }
 
 static void narrow_rows(const few_product *f)
