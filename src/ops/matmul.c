@@ -92,12 +92,17 @@ static pc_tensor *gradient(pc_tensor *a, pc_tensor *b, int64_t batch, const pc__
     return sum && sum->dtype != of->dtype ? pc_cast(sum, of->dtype) : sum;
 }
 
-/* Whether the rows of all matrices of a batch lie as those of one would. */
+/* Whether the rows of all matrices of a batch lie as those of one would. Dimensions of one element are no steps. */
 static bool folds(const pc_tensor *t)
 {
-    for (int d = t->ndim - 3; d >= 0; d--)
-        if (t->shape[d] != 1 && t->strides[d] != t->strides[d + 1] * t->shape[d + 1])
+    int64_t next = -1; /* from one to the next in the dimension before, of several */
+    for (int d = t->ndim - 2; d >= 0; d--) {
+        if (t->shape[d] == 1)
+            continue;
+        if (next >= 0 && t->strides[d] != next)
             return false;
+        next = t->strides[d] * t->shape[d];
+    }
     return true;
 }
 

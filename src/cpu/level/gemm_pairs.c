@@ -9,19 +9,21 @@
 #include "base/parallel.h"
 
 enum {
-    ROWS = 96,          /* of a task */
-    SUMS = 4096,        /* that wait in the first-level cache to be rounded, */
-    STEP = 6,           /* but so many rows at least */
-    COLUMNS = 1024,     /* of B at most that are packed at once, */
-    TURNED = 1 << 16,   /* numbers of A at most that are turned at once, */
-    TURNED_ROWS = 12,   /* but so many rows at least */
-    GROUP = 1 << 17,    /* and numbers: they stay in the second-level cache */
-    ON_STACK = 1 << 14, /* bytes of a small product */
-    FEW_ROWS = 4,       /* that are multiplied along k, */
-    DOT_ROWS = 64,      /* or so many at most */
-    DOT_DEPTH = 256,    /* where k is this at least, which pays for adding up vectors */
-    DOT_DEPTH_FEW = 64, /* with few rows */
-    DOT_COLUMNS = 24,   /* of a task there */
+    ROWS = 96,           /* of a task */
+    SUMS = 4096,         /* that wait in the first-level cache to be rounded, */
+    STEP = 6,            /* but so many rows at least */
+    COLUMNS = 1024,      /* of B at most that are packed at once, */
+    TURNED = 1 << 16,    /* numbers of A at most that are turned at once, */
+    TURNED_ROWS = 12,    /* but so many rows at least */
+    GROUP = 1 << 17,     /* and numbers: they stay in the second-level cache */
+    ON_STACK = 1 << 14,  /* bytes of a small product */
+    FEW_ROWS = 4,        /* that are multiplied along k, */
+    DOT_ROWS = 64,       /* or so many at most */
+    DOT_DEPTH = 256,     /* where k is this at least, which pays for adding up vectors */
+    DOT_DEPTH_FEW = 64,  /* with few rows */
+    DOT_COLUMNS = 24,    /* of a task there */
+    FEW_COLUMNS = 1024,  /* of a task of few rows by rows of B */
+    FEW_LEAST = 1 << 16, /* numbers of B for one row, and eight times as many for each one more */
 };
 
 typedef struct work {
@@ -61,6 +63,54 @@ static bool is_along(const pc__gemm *g)
 {
     return g->a_cs == 1 && g->b_rs == 1 &&
            (g->m <= FEW_ROWS ? g->k >= DOT_DEPTH_FEW : g->m <= DOT_ROWS && g->k >= DOT_DEPTH);
+}
+
+/* --- few rows by rows of B where they lie --- */
+
+typedef struct few_rows {
+    const half_product *p;
+    const uint32_t *pairs; /* [m][depth] of A */
+    int64_t depth;
+} few_rows;
+
+static void few_task(void *context, int64_t task)
+{
+    const few_rows *f = context;
+    const pc__gemm *g = f->p->g;
+    const int64_t first = task * FEW_COLUMNS, columns = PC__MIN(FEW_COLUMNS, g->n - first);
+    float sums[FEW_ROWS][FEW_COLUMNS] = {0}, values[FEW_ROWS * FEW_COLUMNS];
+    for (int64_t i = 0; i < f->depth; i += PAIR_FEW) {
+        const pc_bf16 *rows[2 * PAIR_FEW];
+        for (int k = 0; k < 2 * PAIR_FEW; k++)
+            rows[k] = 2 * i + k < g->k ? half_at(g->b, (2 * i + k) * g->b_rs + first) : NULL;
+        for (int64_t r = 0; r < g->m; r++)
+            pair_few_run(&(pair_few){.pairs = PC__MIN(PAIR_FEW, f->depth - i),
+                                     .columns = columns,
+                                     .a = f->pairs + r * f->depth + i,
+                                     .b = rows,
+                                     .sums = sums[r]});
+    }
+    for (int64_t r = 0; r < g->m; r++)
+        pair_few_order(values + r * columns, sums[r], columns);
+    finish_block(f->p, values, 0, g->m, first, columns);
+}
+
+static pc_status in_few_rows(const half_product *p)
+{
+    const pc__gemm *g = p->g;
+    const int64_t depth = (g->k + 1) / 2;
+    uint32_t *pairs = pc__alloc_aligned((size_t)(g->m * depth) * sizeof *pairs, 64);
+    if (!pairs)
+        return PC_ERR_MEMORY;
+    for (int64_t r = 0; r < g->m; r++)
+        for (int64_t k = 0; k < 2 * depth; k += 2) {
+            const pc_bf16 *at = half_at(g->a, r * g->a_rs + k * g->a_cs);
+            pairs[r * depth + k / 2] = at->bits | (k + 1 < g->k ? (uint32_t)at[g->a_cs].bits << 16 : 0);
+        }
+    few_rows f = {p, pairs, depth};
+    pc__parallel(pc__threads((g->m + 8) * g->n * g->k), (g->n + FEW_COLUMNS - 1) / FEW_COLUMNS, few_task, &f);
+    pc__free(pairs);
+    return PC_OK;
 }
 
 /* --- columns side by side --- */
@@ -208,6 +258,8 @@ static pc_status in_panels(const half_product *p)
 pc_status PC__K(gemm_pairs)(const half_product *p)
 {
     const pc__gemm *g = p->g;
+    if (!is_along(g) && g->m <= FEW_ROWS && g->b_cs == 1 && g->k * g->n >= (int64_t)FEW_LEAST << 3 * (g->m - 1))
+        return in_few_rows(p);
     if (!is_along(g))
         return in_panels(p);
     pc__parallel(pc__threads((g->m + 8) * g->n * g->k), (g->n + DOT_COLUMNS - 1) / DOT_COLUMNS, dots_task, (void *)p);

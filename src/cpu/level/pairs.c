@@ -117,6 +117,44 @@ void pair_dot_run(const pair_dot *d, int64_t rows, int64_t columns)
     dot_functions[rows][columns](d);
 }
 
+/* 2 W columns of some pairs of rows, which `there` says are there; each row of pairs has those of two lanes of 16 bytes each. */
+PAIRS INLINE void few_columns(const pair_few *f, int64_t column, __mmask32 there, const int pairs)
+{
+    float *sums = f->sums + column;
+    __m512 low = _mm512_loadu_ps(sums), high = _mm512_loadu_ps(sums + W);
+    UNROLL for (int i = 0; i < pairs; i++)
+    {
+        const __m512i first = _mm512_maskz_loadu_epi16(there, f->b[2 * i] + column);
+        const __m512i second =
+            f->b[2 * i + 1] ? _mm512_maskz_loadu_epi16(there, f->b[2 * i + 1] + column) : _mm512_setzero_si512();
+        const __m512bh a = (__m512bh)_mm512_set1_epi32((int)f->a[i]);
+        low = _mm512_dpbf16_ps(low, a, (__m512bh)_mm512_unpacklo_epi16(first, second));
+        high = _mm512_dpbf16_ps(high, a, (__m512bh)_mm512_unpackhi_epi16(first, second));
+    }
+    _mm512_storeu_ps(sums, low);
+    _mm512_storeu_ps(sums + W, high);
+}
+
+PAIRS void pair_few_run(const pair_few *f)
+{
+    for (int64_t c = 0; c < f->columns; c += 2 * W) {
+        const __mmask32 there = f->columns - c >= 2 * W ? ~(__mmask32)0 : ((__mmask32)1 << (f->columns - c)) - 1;
+        if (f->pairs == PAIR_FEW)
+            few_columns(f, c, there, PAIR_FEW);
+        else
+            for (pair_few one = {1, f->columns, f->a, f->b, f->sums}; one.a < f->a + f->pairs; one.a++, one.b += 2)
+                few_columns(&one, c, there, 1);
+    }
+}
+
+void pair_few_order(float *to, const float *sums, int64_t columns)
+{
+    for (int64_t c = 0; c < columns; c++) {
+        const int64_t at = c % (2 * W), lane = at / 8, half = at % 8 / 4;
+        to[c] = sums[c - at + half * W + lane * 4 + at % 4];
+    }
+}
+
 PAIRS void pair_store(pc_bf16 *to, const float *from, int64_t n)
 {
     for (; n >= 2 * W; n -= 2 * W, from += 2 * W, to += 2 * W)
@@ -137,6 +175,16 @@ bool pc__has_pairs(void)
 void pair_dot_run(const pair_dot *d, int64_t rows, int64_t columns)
 {
     (void)d, (void)rows, (void)columns;
+}
+
+void pair_few_run(const pair_few *f)
+{
+    (void)f;
+}
+
+void pair_few_order(float *to, const float *sums, int64_t columns)
+{
+    (void)to, (void)sums, (void)columns;
 }
 
 void pair_store(pc_bf16 *to, const float *from, int64_t n)

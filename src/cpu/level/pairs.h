@@ -44,6 +44,24 @@ typedef struct pair_dot {
 #define pair_dot_run PC__K(pair_dot_run)
 void pair_dot_run(const pair_dot *d, int64_t rows, int64_t columns);
 
+/* Rows of B where they lie, for few rows of A: sums += the sum over `pairs` pairs of b's rows of a[pair] times them, columns in an
+ * order of their own, `columns` rounded up to 2 W of them. The last row is NULL where it is left out. */
+#define PAIR_FEW 4 /* pairs that are fast */
+
+typedef struct pair_few {
+    int64_t pairs, columns;
+    const uint32_t *a;
+    const pc_bf16 *const *b; /* [2 * pairs]: rows */
+    float *sums;
+} pair_few;
+
+#define pair_few_run PC__K(pair_few_run)
+void pair_few_run(const pair_few *f);
+
+/* Such sums in order, `columns` of them. */
+#define pair_few_order PC__K(pair_few_order)
+void pair_few_order(float *to, const float *sums, int64_t columns);
+
 /* n sums, rounded: to the bits of pc__bf16_of, but that denormals are zero. */
 #define pair_store PC__K(pair_store)
 void pair_store(pc_bf16 *to, const float *from, int64_t n);
