@@ -111,13 +111,19 @@ typedef struct windows {
     const real *rows;
     range h; /* which these are */
     int64_t first, count;
+    int64_t left, width; /* of rows: pixels in front of the picture's first one, and all */
 } windows;
 
-/* One place of all windows, side by side: in x itself where windows are neighbours, else copied to `room`. */
-static const real *taken(const windows *w, int64_t row, int64_t column, real *room)
+/* The first place of the first window. */
+static const real *corner_of(const windows *w)
+{
+    return w->rows + (w->first * w->s->sw - w->s->pw + w->left) * w->s->c;
+}
+
+/* One place of all windows, side by side: at `from` itself where windows are neighbours, else copied to `room`. */
+static const real *taken(const windows *w, const real *from, real *room)
 {
     const pc__pool *s = w->s;
-    const real *from = w->rows + ((row - w->h.from) * s->w + w->first * s->sw - s->pw + column) * s->c;
     const int64_t size = sizeof(real), step = s->c * size;
     const bool by_channels = s->sw > 1 && s->c < W;
     for (int64_t c = 0; by_channels && c < s->c; c++)
@@ -149,7 +155,7 @@ static inline __attribute__((always_inline)) void windows_of(const windows *w, r
     const pc__pool *s = w->s;
     const real scale = average ? window_scale(s, w->h, (range){0, s->kw, s->kw}) : 1;
     for (int64_t i = 0; i < w->count; i++) {
-        const real *restrict x = w->rows + ((w->first + i) * s->sw - s->pw) * c;
+        const real *restrict x = corner_of(w) + i * s->sw * c;
         real got[FIXED], down[FIXED];
         for (int k = 0; k < c; k++)
             got[k] = average ? 0 : -INFINITY;
@@ -157,7 +163,7 @@ static inline __attribute__((always_inline)) void windows_of(const windows *w, r
             for (int k = 0; k < c; k++)
                 down[k] = 0;
             for (int64_t row = 0; row < w->h.to - w->h.from; row++)
-                average ? add(down, x + row * s->w * c, c) : greatest(got, x + row * s->w * c, c);
+                average ? add(down, x + row * w->width * c, c) : greatest(got, x + row * w->width * c, c);
             if (average)
                 add(got, down, c);
         }
@@ -175,6 +181,28 @@ static bool fixed_windows(const windows *w, real *y, bool average)
     return true;
 }
 
+/* to = the greater of both, or what is no number. */
+INLINE void keep_greatest(real *restrict to, const real *restrict x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = ((x[i] > to[i]) | (x[i] != x[i])) ? x[i] : to[i];
+}
+
+/* Where nobody asks for places, rows become one first. */
+static void greatest_windows(const windows *w, real *restrict y)
+{
+    const pc__pool *s = w->s;
+    const int64_t n = w->count * s->c, span = ((w->count - 1) * s->sw + s->kw) * s->c;
+    real most[SPAN], room[TOGETHER];
+    const real *x = corner_of(w);
+    memcpy(most, x, (size_t)span * sizeof *most);
+    for (int64_t row = w->h.from + 1; row < w->h.to; row++)
+        keep_greatest(most, x += w->width * s->c, span);
+    memcpy(y, taken(w, most, room), (size_t)n * sizeof *y);
+    for (int64_t column = 1; column < s->kw; column++)
+        keep_greatest(y, taken(w, most + column * s->c, room), n);
+}
+
 static void max_windows(const windows *w, real *restrict y, int32_t *restrict place)
 {
     const pc__pool *s = w->s;
@@ -183,21 +211,20 @@ static void max_windows(const windows *w, real *restrict y, int32_t *restrict pl
     int32_t corner[TOGETHER];
     for (int64_t i = 0; i < n; i++)
         y[i] = -INFINITY;
-    for (int64_t i = 0; place && i < w->count; i++)
+    for (int64_t i = 0; i < w->count; i++)
         for (int64_t c = 0; c < s->c; c++) {
             corner[i * s->c + c] = (int32_t)((w->first + i) * s->sw - s->pw);
-            place[i * s->c + c] = (int32_t)(w->h.from * s->w) + corner[i * s->c + c];
+            place[i * s->c + c] = (int32_t)(w->h.from * s->w) + PC__MAX(corner[i * s->c + c], 0);
         }
     for (int64_t row = w->h.from; row < w->h.to; row++)
         for (int64_t column = 0; column < s->kw; column++) {
-            const real *restrict x = taken(w, row, column, room);
+            const real *restrict x = taken(w, corner_of(w) + ((row - w->h.from) * w->width + column) * s->c, room);
             const int32_t here = (int32_t)(row * s->w + column);
-            for (int64_t i = 0; place && i < n; i++) {
+            for (int64_t i = 0; i < n; i++) {
                 const bool more = (x[i] > y[i]) | (x[i] != x[i]);
                 place[i] = more ? corner[i] + here : place[i];
             }
-            for (int64_t i = 0; i < n; i++)
-                y[i] = ((x[i] > y[i]) | (x[i] != x[i])) ? x[i] : y[i];
+            keep_greatest(y, x, n);
         }
 }
 
@@ -206,8 +233,7 @@ static void average_windows(const windows *w, real *restrict y)
 {
     const pc__pool *s = w->s;
     const int64_t span = ((w->count - 1) * s->sw + s->kw) * s->c;
-    const real scale = window_scale(s, w->h, (range){0, s->kw, s->kw}),
-               *x = w->rows + (w->first * s->sw - s->pw) * s->c;
+    const real scale = window_scale(s, w->h, (range){0, s->kw, s->kw}), *x = corner_of(w);
     real sums[SPAN];
     memset(sums, 0, (size_t)span * sizeof *sums);
     for (int64_t row = w->h.from; row < w->h.to; row++, x += s->w * s->c)
@@ -223,41 +249,81 @@ static void average_windows(const windows *w, real *restrict y)
         }
 }
 
+/* Pixels beside rows of few channels, of which none is greater: then no window is cut. */
+static int64_t pixels_right(const pc__pool *s)
+{
+    return PC__MAX((pc__pool_ow(s) - 1) * s->sw + s->kw - s->pw - s->w, 0);
+}
+
+static bool is_padded(const pc__pool *s, bool average)
+{
+    return !average && s->c < W && (s->pw > 0 || pixels_right(s) > 0);
+}
+
 /* Windows of a row of y, one by one, or those together that may be: the first of them, how many. */
-static int64_t together(const pc__pool *s, int64_t at, int64_t ow)
+static int64_t together(const pc__pool *s, int64_t at, int64_t ow, bool padded)
 {
     const int64_t room = s->w + s->pw - s->kw,
-                  inner = room < 0 ? 0 : room / s->sw + 1;  /* from here on they are cut at the right */
+                  inner = padded     ? ow
+                          : room < 0 ? 0
+                                     : room / s->sw + 1;    /* from here on they are cut at the right */
     const int64_t most = (SPAN / s->c - s->kw) / s->sw + 1; /* fit */
-    if ((s->c >= W && s->c != FIXED) || at * s->sw < s->pw || at >= inner)
+    if ((s->c >= W && s->c != FIXED) || (!padded && at * s->sw < s->pw) || at >= inner)
         return 1;
     return PC__MAX(PC__MIN(PC__MIN(inner, ow) - at, PC__MIN(TOGETHER / s->c, most)), 1);
+}
+
+/* The rows under a row of y. */
+static const real *rows_of(const pooling *p, int64_t at, range h, bool padded, int64_t width, real *room)
+{
+    const pc__pool *s = p->s;
+    const int64_t size = s->w * s->c, left = s->pw * s->c;
+    if (!padded)
+        return take(p, at, (h.to - h.from) * size, room);
+    for (int64_t i = 0; i < (h.to - h.from); i++) {
+        real *row = room + i * width * s->c, *to = row + left;
+        const real *from = take(p, at + i * size, size, to);
+        if (from != to)
+            memcpy(to, from, (size_t)size * sizeof *to);
+        for (int64_t k = 0; k < left; k++)
+            row[k] = -INFINITY;
+        for (int64_t k = left + size; k < width * s->c; k++)
+            row[k] = -INFINITY;
+    }
+    return room;
 }
 
 static void pool_row(const pooling *p, int64_t row, bool average)
 {
     const pc__pool *s = p->s;
+    const bool padded = is_padded(s, average);
     const int64_t oh = pc__pool_oh(s), ow = pc__pool_ow(s), size = s->w * s->c;
+    const int64_t width = padded ? s->pw + s->w + pixels_right(s) : s->w;
     const range h = inside(row % oh, s->sh, s->kh, s->ph, s->h);
     real *room = p->rooms + pc__thread() * p->size,
-         *out = s->half ? room + s->kh * size : (real *)p->to + row * ow * s->c;
-    const real *rows = take(p, (row / oh * s->h + h.from) * size, (h.to - h.from) * size, room);
+         *out = s->half ? room + s->kh * width * s->c : (real *)p->to + row * ow * s->c;
+    const real *rows = rows_of(p, (row / oh * s->h + h.from) * size, h, padded, width, room);
     for (int64_t j = 0, count; j < ow; j += count) {
         real *y = out + j * s->c;
         int32_t *place = p->argmax ? p->argmax + (row * ow + j) * s->c : NULL;
-        count = together(s, j, ow);
+        count = together(s, j, ow, padded);
         const range w = inside(j, s->sw, s->kw, s->pw, s->w);
-        const windows some = {s, rows, h, j, count};
-        if (count > 1 && !place && fixed_windows(&some, y, average))
-            continue;
-        if (count == 1 && s->c >= W)
+        const bool several = count > 1 || padded;
+        if (!several && s->c >= W) {
             average ? average_vectors(s, rows, h, w, y) : max_vectors(s, rows, h, w, y, place);
-        else if (average && count > 1)
+            continue;
+        }
+        const windows some = {s, rows, h, j, count, padded ? s->pw : 0, width};
+        if (several && !place && fixed_windows(&some, y, average))
+            continue;
+        if (average && several)
             average_windows(&some, y);
         else if (average)
             average_window(s, rows, h, w, y);
-        else if (count > 1)
+        else if (several && place)
             max_windows(&some, y, place);
+        else if (several)
+            greatest_windows(&some, y);
         else
             max_window(s, rows, h, w, y, place);
     }
@@ -282,21 +348,27 @@ static void average_rows(void *context, int64_t task)
     some_rows(context, task, true);
 }
 
-static pc_status all_rows(pooling *p, pc__part_fn rows)
+static pc_status all_rows(pooling *p, bool average)
 {
     enum { PART = 8192 }; /* elements under the windows of a task */
     const pc__pool *s = p->s;
+    const bool padded = is_padded(s, average);
+    const int64_t under = s->kh * (s->w + (padded ? s->pw + pixels_right(s) : 0)) * s->c;
     p->together = PC__MAX(PART / PC__MAX(s->kh * s->w * s->c, 1), 1);
     const int64_t tasks = (s->n * pc__pool_oh(s) + p->together - 1) / p->together;
-    return pool_run(p, s->half ? (s->kh * s->w + pc__pool_ow(s)) * s->c : 0, tasks, rows);
+    return pool_run(p,
+                    s->half  ? under + pc__pool_ow(s) * s->c
+                    : padded ? under
+                             : 0,
+                    tasks, average ? average_rows : max_rows);
 }
 
 pc_status PC__R(max_pool2d)(const pc__pool *s, const void *x, void *y, int32_t *argmax)
 {
-    return all_rows(&(pooling){.s = s, .from = x, .to = y, .argmax = argmax}, max_rows);
+    return all_rows(&(pooling){.s = s, .from = x, .to = y, .argmax = argmax}, false);
 }
 
 pc_status PC__R(avg_pool2d)(const pc__pool *s, const void *x, void *y)
 {
-    return all_rows(&(pooling){.s = s, .from = x, .to = y}, average_rows);
+    return all_rows(&(pooling){.s = s, .from = x, .to = y}, true);
 }
