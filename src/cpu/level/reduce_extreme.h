@@ -132,11 +132,17 @@ typedef uint8_t pc__eight_bits __attribute__((vector_size(PC__VECTOR_BYTES / 4),
             return;                                                                                                    \
         C best[PC__COLUMNS];                                                                                           \
         I at[PC__COLUMNS];                                                                                             \
+        enum { W = PC__VECTOR_BYTES / sizeof(C) };                                                                     \
+        pc__partial values[W];                                                                                         \
+        int64_t places[W], done = n < W && step >= n ? reduced - (W - n + step - 1) / step : 0;                        \
+        if (done < 1 ||                                                                                                \
+            !panels(x, step, done, W, values, places)) /* with what lies behind each row, and is dropped */            \
+            done = 0;                                                                                                  \
         for (int64_t j = 0; j < n; j++) {                                                                              \
-            best[j] = of(x[j]);                                                                                        \
-            at[j] = 0;                                                                                                 \
+            best[j] = done ? (C)values[j].member : of(x[j]);                                                           \
+            at[j] = done ? (I)places[j] : 0;                                                                           \
         }                                                                                                              \
-        for (int64_t r = 1; r < reduced; r++)                                                                          \
+        for (int64_t r = PC__MAX(done, 1); r < reduced; r++)                                                           \
             for (int64_t j = 0; j < n; j++) {                                                                          \
                 const C a = of(x[r * step + j]);                                                                       \
                 const bool more = BEATS(a, best[j]) | (unordered(a) & !unordered(best[j]));                            \
