@@ -49,8 +49,9 @@ static void maxima_without_a_gradient(void **state)
     for (int i = 0; i < 32; i++)
         PC_SCOPE {
             const int kernel = 1 + i % 5;
-            const pc_fn_pool2d_options options = {
-                .kernel = {kernel, kernel}, .stride = {1 + i % 3, 1 + i % 2}, .padding = {kernel / 2, 0}};
+            const pc_fn_pool2d_options options = {.kernel = {kernel, kernel},
+                                                  .stride = {1 + i % 3, 1 + i % 2},
+                                                  .padding = {kernel / 2, i % 2 ? kernel / 2 : 0}};
             pc_tensor *x =
                 pc_cast(pc_randn(PC_SHAPE(2, 1 + i % 9, 6 + i % 4, 7 + i), PC_F32, test_device()), dtypes[i % 4]);
             x = i / 4 % 2 ? as_channels_last(x) : x;
