@@ -111,7 +111,7 @@ static void write_pixels(const forward *f, real *block, int64_t row, int64_t pix
                          int64_t at)
 {
     const pc__activation activation = f->g.s->activation;
-    if (f->g.pool == 1 && f->g.s->half)
+    if (f->g.pool == 1 && is_staged(f, PC__MIN(width, f->g.s->o - first)))
         finish_block(f, block, pixels, first, width);
     else if (f->g.pool == 1)
         write_as(f, 1, activation, block, row, pixels, first, width, at);
@@ -183,6 +183,8 @@ static int64_t straight_pixels(const forward *f, int64_t pixels, int64_t count, 
 {
     const pc__conv *s = f->g.s;
     if (f->g.pool > 1 || s->half || (count < width && count != s->o))
+        return 0;
+    if (count < width && f->depth > pixels) /* a tile of the last ones alone would cost more than to go by the block */
         return 0;
     return PC__MAX(pixels - (width - 1) / count, 0);
 }
