@@ -35,6 +35,15 @@ typedef struct pc__epilogues {
     const pc__backend *backend;
 } pc__epilogues;
 
+/* For a pass: who uses what, for pc__plan_uses_free. False: there is no memory, and the plan is right without the pass. */
+static inline bool pc__epilogues_find(pc__epilogues *s)
+{
+    const bool found = pc__plan_uses_make(&s->uses, s->plan);
+    if (!found)
+        pc_error_clear();
+    return found;
+}
+
 static inline pc__plan_node *pc__node(const pc__epilogues *s, int i)
 {
     return &s->plan->node[i];

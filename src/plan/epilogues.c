@@ -156,10 +156,8 @@ static bool is_open(const pc__epilogues *s, int i)
 void pc__pass_epilogues(pc__plan *plan, const pc__backend *backend)
 {
     pc__epilogues s = {.plan = plan, .backend = backend};
-    if (!pc__plan_uses_make(&s.uses, plan)) {
-        pc_error_clear(); /* the plan is right without the pass */
+    if (!pc__epilogues_find(&s))
         return;
-    }
     for (int i = 0; i < plan->count; i++)
         if (is_open(&s, i))
             visit(&s, i);

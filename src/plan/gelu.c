@@ -77,12 +77,8 @@ static void forward(pc__epilogues *s, int i)
 void pc__pass_gelu(pc__plan *plan, const pc__backend *backend)
 {
     pc__epilogues s = {.plan = plan, .backend = backend};
-    if (backend->type != PC_CUDA)
+    if (backend->type != PC_CUDA || !pc__epilogues_find(&s))
         return;
-    if (!pc__plan_uses_make(&s.uses, plan)) {
-        pc_error_clear(); /* the plan is right without the pass */
-        return;
-    }
     for (int i = 0; i < plan->count; i++) {
         if (pc__node_is(&s, i, PC__OP_linear))
             forward(&s, i);

@@ -67,12 +67,8 @@ static void join(pc__epilogues *s, int i, int gradient)
 void pc__pass_losses(pc__plan *plan, const pc__backend *backend)
 {
     pc__epilogues s = {.plan = plan, .backend = backend};
-    if (backend->type != PC_CUDA)
+    if (backend->type != PC_CUDA || !pc__epilogues_find(&s))
         return;
-    if (!pc__plan_uses_make(&s.uses, plan)) {
-        pc_error_clear(); /* the plan is right without the pass */
-        return;
-    }
     for (int i = 0; i < plan->count; i++) {
         const bool is_loss = pc__node_is(&s, i, PC__OP_cross_entropy) && pc__loss_is_long(pc__node(&s, i)->call->in[0]);
         const int gradient = is_loss ? gradient_of(&s, i) : -1;

@@ -82,10 +82,8 @@ void pc__pass_norms(pc__plan *plan, const pc__backend *backend)
     static void (*const parts[])(pc__epilogues * s) = {pc__norm_steps, go_by_halves, pc__norms_add};
     pc__epilogues s = {.plan = plan, .backend = backend};
     for (int i = 0; i < (backend->norms_to_half ? PC__COUNT(parts) : 1); i++) {
-        if (!pc__plan_uses_make(&s.uses, plan)) {
-            pc_error_clear(); /* the plan is right without the pass */
+        if (!pc__epilogues_find(&s))
             return;
-        }
         parts[i](&s);
         pc__plan_uses_free(&s.uses);
     }

@@ -96,13 +96,7 @@ template <int D, class T> __device__ inline const T *right_of(const T *rows)
 template <int D, int N, int M, class T>
 __device__ inline void multiply_halves(const T *mine, const T *theirs, float (&sums)[M][N / EIGHT][4])
 {
-#pragma unroll
-    for (int m = 0; m < M; m++)
-#pragma unroll
-        for (int n = 0; n < N / EIGHT; n++)
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                sums[m][n][i] = 0;
+    clear(sums);
 #pragma unroll
     for (int e = 0; e < D; e += 16) {
         unsigned left[M][4];

@@ -13,6 +13,17 @@ constexpr int EIGHT = 8;
 
 #if TENSOR_UNITS
 
+template <int M, int N> __device__ inline void clear(float (&sums)[M][N][4])
+{
+#pragma unroll
+    for (int m = 0; m < M; m++)
+#pragma unroll
+        for (int n = 0; n < N; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                sums[m][n][i] = 0;
+}
+
 constexpr int GROUP = 4; /* eights of columns whose sums take turns */
 
 /* sums[16 M][8 G] += left[16 M][8] right[8][8 G]. Sums take turns, for each product waits for the one before it. */
@@ -35,13 +46,7 @@ __device__ inline void multiply_floats(const float *mine, const float *theirs, f
 {
     constexpr int G = N / EIGHT < GROUP ? N / EIGHT : GROUP;
     const int lane = threadIdx.x % 32, at = lane / 4 * P + lane % 4;
-#pragma unroll
-    for (int m = 0; m < M; m++)
-#pragma unroll
-        for (int n = 0; n < N / EIGHT; n++)
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                sums[m][n][i] = 0;
+    clear(sums);
 #pragma unroll
     for (int e = 0; e < D; e += EIGHT) {
         halves<4> left[M];
