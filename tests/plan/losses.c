@@ -8,7 +8,7 @@
 #include <paracord/ops.h>
 #include <paracord/random.h>
 
-enum { ROWS = 70, LAUNCHES = 2, IGNORED = 5 };
+enum { ROWS = 70, LAUNCHES = 1, IGNORED = 5 };
 
 typedef struct head {
     int rows, classes;
@@ -115,8 +115,8 @@ static void of_any_classes(void **state)
     (void)state;
     check((head){.rows = 70, .classes = 2056, .half = PC_BF16}, TOGETHER);
     check((head){.rows = 64, .classes = 2051, .half = PC_F16}, TOGETHER);
-    check((head){.rows = 70, .classes = 60000, .half = PC_BF16}, IN_PLACE);
-    check((head){.rows = 64, .classes = 130001, .half = PC_BF16}, IN_PLACE);
+    check((head){.rows = 70, .classes = 16392, .half = PC_BF16}, IN_PLACE);
+    check((head){.rows = 64, .classes = 117001, .half = PC_BF16}, IN_PLACE);
     check((head){.rows = 70, .classes = 2048, .half = PC_BF16}, APART);
     check((head){.rows = 63, .classes = 2056, .half = PC_BF16}, APART);
     check((head){.rows = 70, .classes = 2056, .half = PC_F32}, APART);

@@ -47,14 +47,14 @@ template <class T> struct lines {
     const T *at;
     int64_t row, column;
     int count, size;
-    bool whole; /* lies_on_16_bytes */
+    bool whole; /* lies_on_16_bytes, and there are some */
 };
 
 template <class T>
 __device__ inline lines<T> lines_of(const pc__cuda_attention &a, const pc__cuda_matrices &m, int64_t batch, int count,
                                     int size, bool whole)
 {
-    return {matrix<const T>(a, m, batch), m.row, m.column, count, size, whole};
+    return {matrix<const T>(a, m, batch), m.row, m.column, count, size, whole && count > 0 && size > 0};
 }
 
 /* to[N][PITCH] = rows from `first` on, zeros beyond them and behind their ends; it arrives as cp.async does. */
