@@ -8,7 +8,7 @@
 #include <paracord/ops.h>
 #include <paracord/random.h>
 
-enum { ROWS = 70, LAUNCHES = 1, IGNORED = 5 };
+enum { ROWS = 70, LAUNCHES = 2, IGNORED = 5 };
 
 typedef struct head {
     int rows, classes;
@@ -98,7 +98,7 @@ static void check(head h, int how)
         if (!plain() && test_device().type == PC_CUDA && how == IN_PLACE && !is_in_place(text))
             fail_msg("%d x %d: the gradient has memory of its own in:\n%s", h.rows, h.classes, text);
         pc_text_free(text);
-        for (int i = 0; i < LAUNCHES; i++) {
+        for (int i = 0; i < (h.classes > 65536 ? 1 : LAUNCHES); i++) { /* an emulated device is slow */
             learn(&called);
             assert_ok(pc_graph_launch(graph, NULL));
             same(called.loss, recorded.loss, &h, "the loss");
@@ -116,7 +116,7 @@ static void of_any_classes(void **state)
     check((head){.rows = 70, .classes = 2056, .half = PC_BF16}, TOGETHER);
     check((head){.rows = 64, .classes = 2051, .half = PC_F16}, TOGETHER);
     check((head){.rows = 70, .classes = 16392, .half = PC_BF16}, IN_PLACE);
-    check((head){.rows = 64, .classes = 117001, .half = PC_BF16}, IN_PLACE);
+    check((head){.rows = 70, .classes = 120001, .half = PC_BF16}, IN_PLACE);
     check((head){.rows = 70, .classes = 2048, .half = PC_BF16}, APART);
     check((head){.rows = 63, .classes = 2056, .half = PC_BF16}, APART);
     check((head){.rows = 70, .classes = 2056, .half = PC_F32}, APART);
