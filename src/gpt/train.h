@@ -69,6 +69,12 @@ void pc__gpt_ranks_free(pc__gpt_training *t);
 pc_status pc__gpt_parts(pc__gpt_training *t);
 void pc__gpt_parts_free(pc__gpt_training *t);
 
+/* train_options.c: refuse what cannot be, and fill in what is usual. */
+pc_status pc__gpt_options_settle(pc_gpt_train_options *o);
+
+/* train_words.c: t->settings, t->shared and t->words of a training that is made. */
+pc_status pc__gpt_describe(pc__gpt_training *t);
+
 /* A step's work for pc_step; and without the optimiser's part, for measuring. */
 pc_status pc__gpt_learn(void *training);
 pc_status pc__gpt_forward_backward(pc__gpt_training *t);

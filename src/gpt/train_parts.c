@@ -2,7 +2,6 @@
 #include "gpt/train.h"
 #include "io/file.h"
 #include "io/tokens.h"
-#include "train/metrics_line.h"
 
 #include <paracord/autograd.h>
 #include <paracord/random.h>
@@ -17,71 +16,6 @@ pc_status pc__gpt_path(const pc__gpt_training *t, const char *name, char path[PA
     return snprintf(path, PATH_MAX, "%s/%s", t->o.out, name) < PATH_MAX
                ? PC_OK
                : pc__fail(PC_ERR_FILE, "%.64s...: the name is too long", t->o.out);
-}
-
-static bool is_precision(const char *name)
-{
-    return !name || strcmp(name, "float32") == 0 || strcmp(name, "bf16") == 0;
-}
-
-static pc_status check(const pc_gpt_train_options *o)
-{
-    const bool fine = o->steps >= 0 && o->batch >= -1 && o->test_every >= 0 && o->test_batches >= 0 && o->lr >= 0 &&
-                      o->lr < 1e6 && !isnan(o->weight_decay) && !isnan(o->clip) && o->vocabulary >= 0;
-    if (!fine)
-        return pc__fail(
-            PC_ERR_ARGUMENT,
-            "pc_gpt_train: steps %lld, batch %d, test_every %lld, test_batches %d, lr %g, weight_decay %g, clip %g: "
-            "all are numbers, and only the batch (-1: as many as there is memory for), weight_decay and clip (none) "
-            "can be "
-            "below 0",
-            (long long)o->steps, o->batch, (long long)o->test_every, o->test_batches, o->lr, o->weight_decay, o->clip);
-    if (o->zero < 0 || o->zero > 3 || o->accumulate < 0)
-        return pc__fail(
-            PC_ERR_ARGUMENT,
-            "pc_gpt_train: zero %d, accumulate %d: stages of ZeRO are 1 to 3 (0: none), and a batch has 1 part "
-            "or more",
-            o->zero, o->accumulate);
-    if (o->tensor_parallel < 0)
-        return pc__fail(PC_ERR_ARGUMENT,
-                        "pc_gpt_train: tensor_parallel %d: a network is cut up among 1 rank (or 0: 1) or more",
-                        o->tensor_parallel);
-    if (o->offload && !o->zero)
-        return pc__fail(PC_ERR_ARGUMENT, "pc_gpt_train: offload moves what ZeRO's stages share out to host memory, and "
-                                         "zero is 0; take zero 1, 2 or 3, or leave offload out");
-    if (!is_precision(o->precision))
-        return pc__fail(PC_ERR_ARGUMENT, "pc_gpt_train: the precision \"%.20s\" is neither float32 nor bf16",
-                        o->precision);
-    if (!is_precision(o->reduce))
-        return pc__fail(PC_ERR_ARGUMENT,
-                        "pc_gpt_train: gradients travel between ranks in float32 or bf16, not in \"%.20s\" (reduce)",
-                        o->reduce);
-    return PC_OK;
-}
-
-/* 0 as given means what is usual, below 0 none; as settled 0 is none. */
-static double settle(double given, double usual)
-{
-    return given < 0 ? 0 : given > 0 ? given : usual;
-}
-
-static void fill_in(pc_gpt_train_options *o)
-{
-    o->out = o->out ? o->out : "gpt";
-    o->tokens = o->tokens ? o->tokens : "letters";
-    o->precision = o->precision ? o->precision : "float32";
-    o->reduce = o->reduce ? o->reduce : "float32";
-    o->device = o->device ? o->device : "auto";
-    o->batch = o->batch ? o->batch : 12;
-    o->accumulate = o->accumulate ? o->accumulate : 1;
-    o->tensor_parallel = o->tensor_parallel ? o->tensor_parallel : 1;
-    o->steps = o->steps ? o->steps : 2000;
-    o->lr = o->lr > 0 ? o->lr : 1e-3;
-    o->weight_decay = settle(o->weight_decay, 0.1);
-    o->clip = settle(o->clip, 1);
-    o->test_every = o->test_every ? o->test_every : 250;
-    o->test_batches = o->test_batches ? o->test_batches : 20;
-    o->sample = o->sample ? o->sample : 200;
 }
 
 /* Where a run is gone on with, and where it begins from a network, the tokenizer is that one's. */
@@ -275,70 +209,6 @@ pc_status pc__gpt_learn(void *training)
     return pc__gpt_ranks_step(t);
 }
 
-static void write_settings(pc__gpt_training *t)
-{
-    const pc_gpt_train_options *o = &t->o;
-    const pc_gpt_options *net = pc__gpt_of(t->gpt, "pc_gpt_train");
-    const pc__plain_numbers plain = pc__plain_numbers_begin();
-    snprintf(t->settings, sizeof t->settings,
-             "layers=%d\nheads=%d\nwidth=%d\ncontext=%d\nvocabulary=%lld\ndropout=%g\nbatch=%d\nsteps=%lld\nlr=%g\n"
-             "weight decay=%g\nclip=%g\nprecision=%s\nseed=%llu\ntokens of the text=%lld\n",
-             net->layers, net->heads, net->width, net->context, (long long)net->vocabulary, net->dropout, t->all,
-             (long long)o->steps, o->lr, o->weight_decay, o->clip, o->precision, (unsigned long long)o->seed,
-             (long long)(pc_corpus_size(t->corpus, PC_CORPUS_TRAINING) + pc_corpus_size(t->corpus, PC_CORPUS_TESTING)));
-    pc__plain_numbers_end(plain);
-}
-
-static void write_shared(pc__gpt_training *t)
-{
-    const struct {
-        const char *before, *after;
-        int value;
-        bool shown;
-    } all[] = {{"ranks=", "", t->ranks, t->ranks > 1},
-               {"tensor parallel=", "", t->o.tensor_parallel, t->network},
-               {"ZeRO=stage ", t->o.offload ? "\noffload=yes" : "", t->o.zero, t->zero},
-               {"gradients between ranks=bf", "", 16, t->data && strcmp(t->o.reduce, "bf16") == 0},
-               {"accumulate=", "", t->o.accumulate, t->o.accumulate > 1}};
-    size_t used = 0;
-    for (int i = 0; i < PC__COUNT(all); i++)
-        if (all[i].shown)
-            used += (size_t)snprintf(t->shared + used, sizeof t->shared - used, "%s%d%s\n", all[i].before, all[i].value,
-                                     all[i].after);
-}
-
-static pc_status describe(pc__gpt_training *t)
-{
-    char name[PC_DEVICE_NAME_MAX];
-    const pc_gpt_options *net = pc__gpt_of(t->gpt, "pc_gpt_train");
-    pc__text words = {0};
-    pc__text_add(&words, "text     %lld tokens to learn from, %lld to test on; a vocabulary of %lld\n",
-                 (long long)pc_corpus_size(t->corpus, PC_CORPUS_TRAINING),
-                 (long long)pc_corpus_size(t->corpus, PC_CORPUS_TESTING), (long long)t->vocabulary);
-    pc__text_add(&words, "network  %d layers, %d heads, width %d, context %d: %.2f million parameters\n", net->layers,
-                 net->heads, net->width, net->context, (double)pc__gpt_elements(t->gpt) / 1e6);
-    pc__text_add(&words, "step     %d stretches, %d tokens, on %s", t->all, t->all * net->context,
-                 pc_device_name(t->device, name));
-    if (t->network)
-        pc__text_add(&words, " and %d other rank%s, %d for a network", t->ranks - 1, t->ranks == 2 ? "" : "s",
-                     t->o.tensor_parallel);
-    else if (t->ranks > 1)
-        pc__text_add(&words, " and %d other rank%s", t->ranks - 1, t->ranks == 2 ? "" : "s");
-    if (t->copies > 1)
-        pc__text_add(&words, ", %s%d stretches each", t->all % t->copies ? "at least " : "", t->all / t->copies);
-    if (isfinite(t->peak))
-        pc__text_add(&words, ", products at %.1f GFLOP/s", t->peak / 1e9);
-    pc__text_add(&words, "\nmemory   %.0f MB by the plan", (double)t->run.bytes / 1e6);
-    if (t->host_bytes)
-        pc__text_add(&words, " and %.0f MB of pinned host memory", (double)t->host_bytes / 1e6);
-    if (t->zero)
-        pc__text_add(&words, ", stage %d of ZeRO", t->o.zero);
-    if (t->o.accumulate > 1)
-        pc__text_add(&words, ", each batch in %d parts", t->o.accumulate);
-    t->words = words.data;
-    return words.failed ? PC_ERR_MEMORY : PC_OK;
-}
-
 static pc_status make_all(pc__gpt_training *t, bool resumed)
 {
     PC__TRY(make_corpus(t, resumed));
@@ -352,9 +222,7 @@ static pc_status make_all(pc__gpt_training *t, bool resumed)
     if (!t->step)
         return pc_error_last()->status;
     t->peak = pc__gpt_peak(t->device, strcmp(t->o.precision, "bf16") == 0 ? PC_BF16 : PC_F32);
-    write_settings(t);
-    write_shared(t);
-    PC__TRY(describe(t));
+    PC__TRY(pc__gpt_describe(t));
     if (t->rank)
         return PC_OK;
     PC__TRY(pc__folder_make(t->o.out));
@@ -375,8 +243,7 @@ static pc_status check_folder(const pc__gpt_training *t)
 pc_status pc__gpt_parts(pc__gpt_training *t)
 {
     char checkpoint[PATH_MAX];
-    PC__TRY(check(&t->o));
-    fill_in(&t->o);
+    PC__TRY(pc__gpt_options_settle(&t->o));
     PC__TRY(pc__gpt_ranks_begin(t));
     PC__TRY(pc_device_parse(t->o.device, &t->device));
     PC__TRY(pc__gpt_path(t, "checkpoint", checkpoint));
