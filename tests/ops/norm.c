@@ -158,8 +158,8 @@ static void plain(const shape *s, bool stored)
 {
     const int count = s->batches * s->channels * s->inner;
     for (int i = 0; i < count; i++) {
-        x_of[i] = (float)(i * 7919 % 33 - 16) / 4 + (float)(i / s->inner % s->channels % 5); /* exact in 16 bits */
-        g_of[i] = (float)(i * 31 % 17 - 8) / 64;
+        x_of[i] = (float)(i % 33 * 7919 % 33 - 16) / 4 + (float)(i / s->inner % s->channels % 5); /* exact in 16 bits */
+        g_of[i] = (float)(i % 17 * 31 % 17 - 8) / 64;
     }
     for (int c = 0; c < s->channels; c++) {
         w_of[c] = (double)(c * 5 % 11 + 1) / 8;
@@ -279,8 +279,8 @@ static void plain_rows(int rows, int n, bool centered)
         float *x = x_of + r * n, *g = g_of + r * n;
         double sum = 0, squares = 0, of_g = 0, of_gx = 0;
         for (int i = 0; i < n; i++) {
-            x[i] = (float)((r * n + i) * 7919 % 33 - 16) / 4 + (float)(r % 5);
-            g[i] = (float)((r * n + i) * 31 % 17 - 8) / 64;
+            x[i] = (float)((r * n + i) % 33 * 7919 % 33 - 16) / 4 + (float)(r % 5);
+            g[i] = (float)((r * n + i) % 17 * 31 % 17 - 8) / 64;
             sum += (double)x[i];
         }
         const double mean = centered ? sum / n : 0;
