@@ -5,12 +5,14 @@
 enum {
     COLUMNS = 64, /* of inner, that are added up side by side */
     LISTS = 4,    /* the same where inner is 1: a single sum waits for each addition */
+    TASK = 8192,  /* elements at least: short lists are many tasks, whose threads would write side by side */
 };
 
 typedef struct summing {
     const void *from;
     void *to;
-    int64_t lists, n, inner, parts; /* parts of one of outer; inner 1: lists of outer */
+    int64_t lists, n, inner, parts; /* parts of one of outer */
+    int64_t each;                   /* inner 1: lists of a part, in fours */
     bool reversed;
 } summing;
 
@@ -28,11 +30,9 @@ typedef struct summing {
             for (int64_t c = 0; c < columns; c++)                                                                      \
                 y[i * step + c] = (T)(sum[c] += (S)x[i * step + c]);                                                   \
     }                                                                                                                  \
-    static void lists_##T(void *context, int64_t part)                                                                 \
+    static void some_lists_##T(const summing *w, int64_t first, int64_t count)                                         \
     {                                                                                                                  \
-        const summing *w = context;                                                                                    \
-        const int64_t first = part * LISTS, count = PC__MIN(w->lists - first, LISTS), step = w->reversed ? -1 : 1;     \
-        const int64_t at = first * w->n + (w->reversed ? w->n - 1 : 0);                                                \
+        const int64_t step = w->reversed ? -1 : 1, at = first * w->n + (w->reversed ? w->n - 1 : 0);                   \
         const T *restrict x = (const T *)w->from + at;                                                                 \
         T *restrict y = (T *)w->to + at;                                                                               \
         S sum[LISTS] = {0};                                                                                            \
@@ -42,6 +42,13 @@ typedef struct summing {
         for (int64_t k = 0; count < LISTS && k < count; k++)                                                           \
             for (int64_t i = 0; i < w->n; i++)                                                                         \
                 y[i * step + k * w->n] = (T)(sum[k] += (S)x[i * step + k * w->n]);                                     \
+    }                                                                                                                  \
+    static void lists_##T(void *context, int64_t part)                                                                 \
+    {                                                                                                                  \
+        const summing *w = context;                                                                                    \
+        const int64_t end = PC__MIN(w->lists, (part + 1) * w->each);                                                   \
+        for (int64_t first = part * w->each; first < end; first += LISTS)                                              \
+            some_lists_##T(w, first, PC__MIN(end - first, LISTS));                                                     \
     }
 SUMS(int64_t, uint64_t)
 SUMS(float, double)
@@ -62,8 +69,9 @@ PC__KERNEL(cumsum)
                  .inner = pc__inner_of(t, a->dim),
                  .reversed = a->reversed};
     w.parts = (w.inner + COLUMNS - 1) / COLUMNS;
+    w.each = LISTS * PC__MAX(1, TASK / (LISTS * w.n));
     const bool wide = w.inner == 1;
-    const int64_t parts = wide ? (w.lists + LISTS - 1) / LISTS : w.lists * w.parts;
+    const int64_t parts = wide ? (w.lists + w.each - 1) / w.each : w.lists * w.parts;
     pc__parallel(pc__threads(elements * 12), parts,
                  t->dtype == PC_F64   ? (wide ? lists_double : columns_double)
                  : t->dtype == PC_F32 ? (wide ? lists_float : columns_float)
