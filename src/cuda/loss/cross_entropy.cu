@@ -8,7 +8,6 @@
 #define MANY_CLASSES 2048 /* for which a block takes a row, */
 #define SOME_CLASSES 512  /* or for so many, where a warp for each */
 #define SOME_ROWS 1024    /* row would leave a GPU idle */
-#define FEW_ROWS 64       /* which are cut where they are long: one block joins their pieces */
 
 namespace
 {

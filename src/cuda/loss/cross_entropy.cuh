@@ -6,6 +6,7 @@
 #include "cuda/reduce/running.cuh"
 
 #define WARPS (THREADS / 32)
+#define FEW_ROWS 64 /* which are cut where they are long: one block joins their pieces */
 #define LONG_CLASSES                                                                                                   \
     16384 /* for which a block that has a row has so many threads: few blocks have room for rows of that length */
 #define LONG_THREADS 512

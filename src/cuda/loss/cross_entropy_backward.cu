@@ -121,15 +121,10 @@ template <class T, class L> struct losses {
                         (T *)dx, dx_pitch, rows, (int)classes, line, (unsigned)parts);
     }
 
-    static bool has_pitch(const void *data, long long pitch)
-    {
-        return (uintptr_t)data % 16 == 0 && pitch * sizeof(T) % 16 == 0;
-    }
-
     static void cross_backward(cudaStream_t queue, int early, const pc__view *x, const void *norms,
                                const pc__cuda_targets &to, const void *g, void *dx, long long dx_pitch)
     {
-        if (has_pitch(x->data, x->strides[0]) && has_pitch(dx, dx_pitch))
+        if (has_pitch<T>(x->data, x->strides[0]) && has_pitch<T>(dx, dx_pitch))
             backward_rows(queue, early, x, norms, to, g, dx, dx_pitch);
         else if (((uintptr_t)x->data | (uintptr_t)dx) % 16 == 0)
             backward_packs<16 / sizeof(T)>(queue, early, x, norms, to, g, dx);

@@ -1,14 +1,11 @@
 /* cross_entropy_both.cu: the loss of labels and its gradient, of rows that fit into shared memory: each is read once. Blocks and their
  * threads share the work as in cross_entropy.cu, so that the bits are the same. */
 #include "cuda/loss/cross_entropy.cuh"
-#include "cuda/reduce/cut.h"
 #include "cuda/shared/mma.cuh"
 #include "cuda/shared/row.cuh"
 
 namespace
 {
-
-enum { FEW_ROWS = 64 }; /* which are cut */
 
 /* *divisor = the rows that count. One block. */
 template <class M>
@@ -115,11 +112,6 @@ __global__ void __launch_bounds__(LONG_THREADS, 2)
     give(all, to, sums, loss, static_cast<M *>(nullptr));
 }
 
-bool has_pitch(const void *data, long long pitch, size_t size)
-{
-    return (uintptr_t)data % 16 == 0 && pitch * size % 16 == 0;
-}
-
 template <class T, class L> struct losses {
     static bool both_of(cudaStream_t queue, int early, const pc__view *x, const pc__cuda_targets &to, const void *g,
                         void *loss, void *dx, long long dx_pitch, void *scratch, pc__cuda_fault *fault)
@@ -129,7 +121,7 @@ template <class T, class L> struct losses {
         typedef pc::math<L> M;
         M *divisor = (M *)((char *)scratch + PC__LOSS_SCRATCH);
         const unsigned blocks = rows < BLOCKS_MOST ? (unsigned)rows : BLOCKS_MOST;
-        if (!has_pitch(x->data, pitch, sizeof(T)) || !has_pitch(dx, dx_pitch, sizeof(T)) || rows < FEW_ROWS ||
+        if (!has_pitch<T>(x->data, pitch) || !has_pitch<T>(dx, dx_pitch) || rows < FEW_ROWS ||
             cudaFuncSetAttribute(both<T, L>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared) != cudaSuccess) {
             (void)cudaGetLastError();
             return false;

@@ -50,6 +50,12 @@ __global__ void __launch_bounds__(THREADS) mean_kernel(const double *sums, int b
     give(sum, n, (double *)NULL, mean);
 }
 
+/* Rows so far apart are whole packs of 16 bytes. */
+template <class T> bool has_pitch(const void *data, long long pitch)
+{
+    return (uintptr_t)data % 16 == 0 && pitch * sizeof(T) % 16 == 0;
+}
+
 typedef struct spread {
     unsigned blocks, threads;
 } spread;
