@@ -112,29 +112,28 @@ __global__ void __launch_bounds__(LONG_THREADS, 2)
     give(all, to, sums, loss, static_cast<M *>(nullptr));
 }
 
-template <class T, class L> struct losses {
-    static bool both_of(cudaStream_t queue, int early, const pc__view *x, const pc__cuda_targets &to, const void *g,
-                        void *loss, void *dx, long long dx_pitch, void *scratch, pc__cuda_fault *fault)
-    {
-        const long long rows = x->shape[0], classes = x->shape[1], pitch = x->strides[0];
-        const size_t shared = (size_t)(classes + 15) / 16 * 16 * sizeof(T);
-        typedef pc::math<L> M;
-        M *divisor = (M *)((char *)scratch + PC__LOSS_SCRATCH);
-        const unsigned blocks = rows < BLOCKS_MOST ? (unsigned)rows : BLOCKS_MOST;
-        if (!has_pitch<T>(x->data, pitch) || !has_pitch<T>(dx, dx_pitch) || rows < FEW_ROWS ||
-            cudaFuncSetAttribute(both<T, L>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared) != cudaSuccess) {
-            (void)cudaGetLastError();
-            return false;
-        }
-        (void)pc::start(count_rows<M>, 1, WIDE_THREADS, queue, early, to, rows, (int)classes, divisor);
-        (void)pc::start_grid(both<T, L>, dim3(blocks), dim3(threads_for(classes)), shared, queue, early,
-                             (const T *)x->data, pitch, to, (const L *)g, (T *)dx, dx_pitch, (const M *)divisor, rows,
-                             (int)classes, (double *)scratch, (L *)loss, fault);
-        (void)pc::start(loss_of_blocks<L>, 1, THREADS, queue, early, (const double *)scratch, (int)blocks, to,
-                        (L *)loss, divisor);
-        return true;
+template <class T, class L>
+bool both_of(cudaStream_t queue, int early, const pc__view *x, const pc__cuda_targets &to, const void *g, void *loss,
+             void *dx, long long dx_pitch, void *scratch, pc__cuda_fault *fault)
+{
+    const long long rows = x->shape[0], classes = x->shape[1], pitch = x->strides[0];
+    const size_t shared = (size_t)(classes + 15) / 16 * 16 * sizeof(T);
+    typedef pc::math<L> M;
+    M *divisor = (M *)((char *)scratch + PC__LOSS_SCRATCH);
+    const unsigned blocks = rows < BLOCKS_MOST ? (unsigned)rows : BLOCKS_MOST;
+    if (!has_pitch<T>(x->data, pitch) || !has_pitch<T>(dx, dx_pitch) || rows < FEW_ROWS ||
+        cudaFuncSetAttribute(both<T, L>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return false;
     }
-};
+    (void)pc::start(count_rows<M>, 1, WIDE_THREADS, queue, early, to, rows, (int)classes, divisor);
+    (void)pc::start_grid(both<T, L>, dim3(blocks), dim3(threads_for(classes)), shared, queue, early, (const T *)x->data,
+                         pitch, to, (const L *)g, (T *)dx, dx_pitch, (const M *)divisor, rows, (int)classes,
+                         (double *)scratch, (L *)loss, fault);
+    (void)pc::start(loss_of_blocks<L>, 1, THREADS, queue, early, (const double *)scratch, (int)blocks, to, (L *)loss,
+                    divisor);
+    return true;
+}
 
 } // namespace
 
@@ -142,5 +141,9 @@ bool pc__cuda_cross_entropy_both(cudaStream_t queue, int early, const pc__view *
                                  void *loss, int dtype, void *dx, int64_t dx_pitch, void *scratch,
                                  pc__cuda_fault *fault)
 {
-    BY_DTYPES(x->dtype, dtype, both_of(queue, early, x, to, g, loss, dx, dx_pitch, scratch, fault))
+    const bool wide = dtype == PC__CUDA_F32;
+    const auto run = x->dtype == PC__CUDA_F16    ? (wide ? both_of<pc::f16, float> : both_of<pc::f16, pc::f16>)
+                     : x->dtype == PC__CUDA_BF16 ? (wide ? both_of<pc::bf16, float> : both_of<pc::bf16, pc::bf16>)
+                                                 : NULL;
+    return run && run(queue, early, x, to, g, loss, dx, dx_pitch, scratch, fault);
 }

@@ -39,7 +39,7 @@ void pc__cuda_cross_entropy(cudaStream_t queue, int early, const pc__view *x, pc
 void pc__cuda_cross_entropy_backward(cudaStream_t queue, int early, const pc__view *x, const void *norms,
                                      pc__cuda_targets targets, const void *g, int dtype, void *dx, int64_t dx_pitch);
 
-/* Both at once, where rows of 16 bytes fit into shared memory and are many: else false, and nothing is done. dx may be x. Scratch is
+/* Both at once, of 16-bit logits, where rows of whole 16 bytes fit into shared memory and are many: else false, and nothing is done. dx may be x. Scratch is
  * of PC__LOSS_SCRATCH_BOTH bytes. */
 #define PC__LOSS_SCRATCH_BOTH (PC__LOSS_SCRATCH + sizeof(double))
 bool pc__cuda_cross_entropy_both(cudaStream_t queue, int early, const pc__view *x, pc__cuda_targets targets,
