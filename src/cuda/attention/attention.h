@@ -47,6 +47,10 @@ bool pc__cuda_attention_has_units(const pc__cuda_attention *a);
 void pc__cuda_attention_units(const pc__cuda_attention *a);
 void pc__cuda_attention_units_backward(const pc__cuda_attention *a);
 
+/* Few queries and keys of any dtype: what they take, and both passes. */
+bool pc__cuda_attention_is_short(const pc__cuda_attention *a);
+void pc__cuda_attention_short(const pc__cuda_attention *a, bool backward);
+
 /* means[batches][l] of any dtype: for each row the sum of g y. */
 void pc__cuda_attention_means(const pc__cuda_attention *a);
 

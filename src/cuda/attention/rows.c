@@ -8,6 +8,22 @@ static bool is_half(const pc__cuda_attention *a)
     return pc__is_half((pc_dtype)a->dtype);
 }
 
+/* --- short: few queries and keys, a block each matrix --- */
+
+static bool short_supports(const pc_stream *stream, const void *problem)
+{
+    (void)stream;
+    return pc__cuda_attention_is_short(&((const pc__attention_problem *)problem)->a);
+}
+
+static pc_status short_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
+{
+    (void)stream, (void)call, (void)workspace, (void)done;
+    const pc__attention_problem *p = problem;
+    pc__cuda_attention_short(&p->a, p->backward);
+    return PC_OK;
+}
+
 /* --- units: our kernels by matrix units --- */
 
 static bool units_supports(const pc_stream *stream, const void *problem)
@@ -85,12 +101,14 @@ static pc_status plain_backward(pc_stream *stream, const pc_call *call, const vo
 }
 
 static const pc__row forward[] = {
+    {"short", "by short", short_supports, NULL, short_run},
     {"cudnn", "by cudnn", pc__attention_cudnn_supports, NULL, pc__attention_cudnn_run},
     {"units", "by units", units_supports, NULL, units_forward},
     {"floats", NULL, floats_supports, NULL, floats_run},
     {"plain", "by plain", plain_supports, NULL, plain_forward},
 };
 static const pc__row backward[] = {
+    {"short", "by short", short_supports, NULL, short_run},
     {"cudnn", "by cudnn", pc__attention_cudnn_supports, NULL, pc__attention_cudnn_run},
     {"units", "by units", units_supports, means_bytes, units_backward},
     {"floats", NULL, floats_supports, NULL, floats_run},

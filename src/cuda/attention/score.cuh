@@ -10,13 +10,15 @@
 namespace
 {
 
-/* The first element of matrix i of the batch. */
+/* The first element of matrix i of the batch, which has less than 2^31. */
 template <class T> __device__ inline T *matrix(const pc__cuda_attention &a, const pc__cuda_matrices &m, int64_t i)
 {
     int64_t at = 0;
+    unsigned left = static_cast<unsigned>(i);
     for (int d = a.dims - 1; d >= 0; d--) {
-        at += i % a.shape[d] * m.batch[d];
-        i /= a.shape[d];
+        const unsigned size = static_cast<unsigned>(a.shape[d]), outer = left / size;
+        at += (left - outer * size) * m.batch[d];
+        left = outer;
     }
     return static_cast<T *>(m.data) + at;
 }
