@@ -62,7 +62,11 @@ static pc_tensor *ordered(pc_tensor *t, const pc__convolve_attributes *a)
 
 bool pc__convolve_in_planes(const pc_tensor *t, const pc__convolve_attributes *a, int64_t c, int64_t o)
 {
-    return t->storage->device.type != PC_CUDA && pc__is_contiguous(t) && pc__convolve_is_planar(a, c, o, true);
+    if (!pc__is_contiguous(t))
+        return false;
+    return t->storage->device.type == PC_CUDA
+               ? a->groups > 1 && c == 1 && o == 1 && a->kernel[0] * a->kernel[1] <= UINT16_MAX
+               : pc__convolve_is_planar(a, c, o, true);
 }
 
 /* NULL flows through all three. */

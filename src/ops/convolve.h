@@ -10,7 +10,7 @@ typedef struct pc__convolve_attributes {
     int stride[2], padding[2], dilation[2];
     int64_t groups;
     int64_t size[2], kernel[2];
-    int64_t planes; /* pictures lie in C order: the CPU's, where pc__convolve_is_planar */
+    int64_t planes; /* pictures lie in C order, where pc__convolve_in_planes */
 } pc__convolve_attributes;
 
 /* Rows (0) or columns (1) of y; 0 where the kernel does not fit. */
@@ -41,7 +41,8 @@ pc_tensor *pc__convolve(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, const 
 pc_tensor *pc__convolve_input(pc_tensor *y, pc_tensor *weight, const pc__convolve_attributes *a);
 pc_tensor *pc__convolve_weight(pc_tensor *x, pc_tensor *y, const pc__convolve_attributes *a);
 
-/* Whether kernels read `t`, pictures of groups of c inputs or o outputs, in its C order. */
+/* Whether kernels read `t`, pictures of groups of c inputs or o outputs, in its C order: on CUDA those of each channel
+ * alone. */
 bool pc__convolve_in_planes(const pc_tensor *t, const pc__convolve_attributes *a, int64_t c, int64_t o);
 
 /* pc_fn_conv2d with such options, checked and with their defaults; `planes`: the result in C order. */

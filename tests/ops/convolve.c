@@ -222,6 +222,10 @@ static void as_by_the_book(void **state)
         {1, 60, 12, 25, 60, 3, 3, OPTIONS(1, 1, 1, 3)},
         {2, 6, 5, 6, 4, 6, 5, UNEVEN(5, 7, 4, 3, 1, 1, 2)}, /* more lots of taps and places than are kept */
         {1, 4, 9, 40, 4, 3, 7, UNEVEN(1, 6, 1, 0, 1, 5, 2)},
+        {1, 3, 9, 12, 3, 5, 5, OPTIONS(2, 0, 1, 3)}, /* windows that end before the picture does */
+        {3, 4, 6, 8, 4, 3, 3, OPTIONS(2, 0, 1, 4)},
+        {2, 2, 61, 70, 2, 5, 5, OPTIONS(1, 2, 1, 2)}, /* planes in several parts */
+        {2, 3, 50, 66, 3, 3, 3, OPTIONS(2, 1, 1, 3)},
     };
     static const pc_dtype dtypes[] = {PC_F32, PC_F64, PC_F16, PC_BF16};
     (void)state;

@@ -32,7 +32,8 @@ static pc_status geometry(const pc_stream *stream, const pc__convolution *v, pc_
                            .pw = a->padding[1],
                            .dh = a->dilation[0],
                            .dw = a->dilation[1],
-                           .groups = (int)a->groups};
+                           .groups = (int)a->groups,
+                           .planes = a->planes != 0};
     return PC_OK;
 }
 

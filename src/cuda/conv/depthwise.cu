@@ -10,11 +10,6 @@ enum {
     WEIGHTS_MOST = 49 * 128, /* numbers of a block in shared memory, as floats */
 };
 
-/* Taps of one dimension whose windows lie on a place of x: from one of them to the next so many on, and windows back. */
-struct stepping {
-    int taps, windows;
-};
-
 template <class T> struct operands {
     const T *from, *weight, *bias;
     T *to;
@@ -56,16 +51,6 @@ __device__ __forceinline__ void add_window(const pc__cuda_groups &s, const T *x,
                 sum[i] += pc::math<T>(value.at[i]) * weight[(r * s.kw + k) * channels + i];
         }
     }
-}
-
-/* The first tap at which a window begins so that it lies `at` from the windows' origin, and which window; none: the kernel's size. */
-__device__ __forceinline__ int first_tap(int at, int gap, int stride, int taps, int *window)
-{
-    int tap = 0;
-    for (; stride > 1 && tap < taps && (at - tap * gap) % stride != 0; tap++)
-        ;
-    *window = (at - tap * gap) / stride;
-    return tap;
 }
 
 /* What windows on a place of x lie on, of y: each tap of one of them. */
@@ -124,16 +109,6 @@ __global__ void __launch_bounds__(THREADS) depthwise(const __grid_constant__ pc_
     }
 }
 
-inline stepping stepping_of(int stride, int gap)
-{
-    int a = stride, b = gap;
-    while (b != 0) {
-        const int rest = a % b;
-        a = b, b = rest;
-    }
-    return {stride / a, gap / a};
-}
-
 template <class T, int N, bool FORWARD> void launch_packs(const pc__cuda_groups *s, operands<T> of)
 {
     const int lanes = lanes_of(s->c, N), rows = THREADS / lanes, channels = lanes * N;
@@ -167,17 +142,21 @@ bool pc__cuda_depthwise_fits(const pc__cuda_groups *s)
 {
     const int number = s->dtype == PC__CUDA_F64 ? 2 : 1; /* in floats */
     return s->groups == s->c && s->o == s->c && s->c > 1 &&
-           (long long)s->kh * s->kw * lanes_of(s->c, 1) * number <= WEIGHTS_MOST;
+           (s->planes || (long long)s->kh * s->kw * lanes_of(s->c, 1) * number <= WEIGHTS_MOST);
 }
 
 void pc__cuda_depthwise_forward(const pc__cuda_groups *s, const void *x, const void *weight, const void *bias, void *y)
 {
-    if (!pc__cuda_depthwise_rows_forward(s, x, weight, bias, y))
+    if (s->planes)
+        pc__cuda_depthwise_planes_forward(s, x, weight, bias, y);
+    else if (!pc__cuda_depthwise_rows_forward(s, x, weight, bias, y))
         launch_type<true>(s, x, weight, bias, y);
 }
 
 void pc__cuda_depthwise_input(const pc__cuda_groups *s, const void *weight, const void *y, void *x)
 {
-    if (!pc__cuda_depthwise_rows_input(s, weight, y, x))
+    if (s->planes)
+        pc__cuda_depthwise_planes_input(s, weight, y, x);
+    else if (!pc__cuda_depthwise_rows_input(s, weight, y, x))
         launch_type<false>(s, y, weight, NULL, x);
 }

@@ -57,6 +57,31 @@ __device__ __forceinline__ place place_of(long long pixel, int height, int width
     return at;
 }
 
+/* Taps of one dimension whose windows lie on a place of x: from one of them to the next so many on, and windows back. */
+struct stepping {
+    int taps, windows;
+};
+
+inline stepping stepping_of(int stride, int gap)
+{
+    int a = stride, b = gap;
+    while (b != 0) {
+        const int rest = a % b;
+        a = b, b = rest;
+    }
+    return {stride / a, gap / a};
+}
+
+/* The first tap at which a window begins so that it lies `at` from the windows' origin, and which window; none: the kernel's size. */
+__device__ __forceinline__ int first_tap(int at, int gap, int stride, int taps, int *window)
+{
+    int tap = 0;
+    for (; stride > 1 && tap < taps && (at - tap * gap) % stride != 0; tap++)
+        ;
+    *window = (at - tap * gap) / stride;
+    return tap;
+}
+
 } // namespace
 
 #endif

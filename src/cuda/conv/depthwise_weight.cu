@@ -201,13 +201,18 @@ template <class T> void add(const pc__cuda_groups *s, const void *sums, int part
 size_t pc__cuda_depthwise_scratch(const pc__cuda_groups *s)
 {
     long long places;
+    if (s->planes)
+        return pc__cuda_depthwise_planes_scratch(s);
     return (size_t)parts_of(s, &places) * (size_t)s->c * (size_t)(s->kh * s->kw) *
            (s->dtype == PC__CUDA_F64 ? sizeof(double) : sizeof(float));
 }
 
 void pc__cuda_depthwise_weight(const pc__cuda_groups *s, const void *x, const void *y, void *weight, void *scratch)
 {
-    with_number(s->dtype, [&](auto number) { launch<decltype(number)>(s, x, y, weight, scratch); });
+    if (s->planes)
+        pc__cuda_depthwise_planes_weight(s, x, y, weight, scratch);
+    else
+        with_number(s->dtype, [&](auto number) { launch<decltype(number)>(s, x, y, weight, scratch); });
 }
 
 void pc__cuda_groups_add(const pc__cuda_groups *s, const void *sums, int parts, long long count, void *weight)

@@ -13,11 +13,12 @@ extern "C" {
 
 /* x[n][h][w][c], weight[o][c / groups][kh][kw], y[n][oh][ow][o]; tap (i, j) of the window of y[r][q] is at
  * x[r * sh - ph + i * dh][q * sw - pw + j * dw]. One picture has less than 2^31 elements, and no size is
- * 0, but forward those that are summed over. */
+ * 0, but forward those that are summed over. `planes`: pictures in C order, [n][c][h][w], of each channel alone. */
 typedef struct pc__cuda_groups {
     int dtype, early;
     long long n;
     int h, w, c, o, kh, kw, oh, ow, sh, sw, ph, pw, dh, dw, groups;
+    bool planes;
     cudaStream_t queue;
 } pc__cuda_groups;
 
@@ -38,6 +39,14 @@ void pc__cuda_depthwise_weight(const pc__cuda_groups *s, const void *x, const vo
 bool pc__cuda_depthwise_rows_forward(const pc__cuda_groups *s, const void *x, const void *weight, const void *bias,
                                      void *y);
 bool pc__cuda_depthwise_rows_input(const pc__cuda_groups *s, const void *weight, const void *y, void *x);
+
+/* depthwise_planes.cu, depthwise_planes_weight.cu: the same of planes. */
+void pc__cuda_depthwise_planes_forward(const pc__cuda_groups *s, const void *x, const void *weight, const void *bias,
+                                       void *y);
+void pc__cuda_depthwise_planes_input(const pc__cuda_groups *s, const void *weight, const void *y, void *x);
+size_t pc__cuda_depthwise_planes_scratch(const pc__cuda_groups *s);
+void pc__cuda_depthwise_planes_weight(const pc__cuda_groups *s, const void *x, const void *y, void *weight,
+                                      void *scratch);
 
 /* weight[i] = the sum of sums[part][i], by parts in order: what both weights' gradients end with. */
 void pc__cuda_groups_add(const pc__cuda_groups *s, const void *sums, int parts, long long count, void *weight);
