@@ -8,6 +8,7 @@ namespace
 {
 
 constexpr int MANY_ROWS = 2112; /* a block for each of 132 multiprocessors */
+constexpr int FEW_ROWS = 528;   /* which do not fill a GPU with warps */
 
 /* Those of a lane's packs. */
 template <class T, int LANES, class M, int N, int W>
@@ -32,7 +33,8 @@ __global__ void __launch_bounds__(LANES == 32 ? 128 : LANES) held(pc__cuda_norm_
     const int lane = threadIdx.x % LANES, n = (int)r.n;
     numbers<M, W> weight[N], bias[N];
     pc::wait_for_earlier();
-    if constexpr (ROWS > 1)
+    constexpr bool FIRST = ROWS > 1 || N == 1; /* else they would take registers while x is on its way */
+    if constexpr (FIRST)
         take_parameters<T, LANES>(r, lane, weight, bias);
 #pragma unroll 1
     for (int k = 0; k < ROWS; k++) {
@@ -85,7 +87,7 @@ __global__ void __launch_bounds__(LANES == 32 ? 128 : LANES) held(pc__cuda_norm_
             const int first = (i * LANES + lane) * W;
             if (first >= n || own >= r.rows)
                 continue;
-            if constexpr (ROWS == 1)
+            if constexpr (!FIRST)
                 weight[i] = parameters<T, W>(r.weight, first, 1), bias[i] = parameters<T, W>(r.bias, first, 0);
 #pragma unroll
             for (int j = 0; j < W; j++)
@@ -132,6 +134,8 @@ template <class T, class Y> bool launch_whole(const pc__cuda_norm_rows &r)
     const int64_t packs = r.n / W;
     if (packs <= 32)
         return launch<T, Y, 32, 1, W>(r);
+    if (packs > 64 && packs <= 256 && r.rows < FEW_ROWS)
+        return launch<T, Y, 256, 1, W>(r);
     if (packs <= 128)
         return launch<T, Y, 32, 4, W>(r);
     if constexpr (sizeof(T) == 4) { /* of 8 numbers as many are under way in half of the packs */
