@@ -66,14 +66,16 @@ static pc__cuda_short with_gaps(const pc__reduce_attributes *a, const pc_tensor 
 
 /* Whether a result's few elements go to a thread, or to some that have a few each: `pack` of them are an access where that
  * is possible. */
-static bool is_short(const pc__reduce_attributes *a, int pack)
+static bool is_short(const pc__reduce_attributes *a, int pack, bool sums)
 {
-    enum { SHORT = 64, FEW = 65536, MANY = 32768 };
+    enum { SHORT = 64, LONGER = 512 /* of maxima with their places */, FEW = 65536, MANY = 32768 };
     const int64_t results = a->outer * a->inner;
-    if (a->reduced > SHORT || results > INT32_MAX / 32)
+    if (a->reduced > (sums ? SHORT : LONGER) || results > INT32_MAX / 32)
         return false;
     if (results * a->reduced <= FEW)
         return true;
+    if (a->reduced > SHORT)
+        return false;
     return a->inner == 1 ? pack == 1 || a->reduced < 4 * pack : pack == 1 && (a->reduced <= 8 || results >= MANY);
 }
 
@@ -96,7 +98,7 @@ bool pc__cuda_plan_short(pc_stream *stream, const pc__reduce_attributes *a, cons
                          pc__cuda_short *s)
 {
     const bool gaps = !pc__is_contiguous(t);
-    if (!gaps && !is_short(a, pack))
+    if (!gaps && !is_short(a, pack, sums))
         return false;
     *s = gaps ? with_gaps(a, t, sums) : without_gaps(a);
     s->results = (unsigned)(a->outer * a->inner);
