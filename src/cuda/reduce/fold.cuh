@@ -164,6 +164,31 @@ __global__ void __launch_bounds__(PC__FOLD_THREADS)
     f.store(mine, id);
 }
 
+/* A block: rows of few elements, side by side to shared memory, `pitch` apart there; a thread has one then. */
+template <class F>
+__global__ void __launch_bounds__(PC__FOLD_THREADS)
+    fold_short(const __grid_constant__ pc__cuda_reduction r, const __grid_constant__ F f,
+               const typename F::type *__restrict__ in)
+{
+    extern __shared__ __align__(8) char shared[];
+    typedef typename F::type T;
+    T *const rows = reinterpret_cast<T *>(shared);
+    const int n = static_cast<int>(r.reduced), pitch = n | 1;
+    const int64_t begin = static_cast<int64_t>(blockIdx.x) * blockDim.x;
+    const int count = static_cast<int>(min(r.outer - begin, static_cast<int64_t>(blockDim.x)));
+    typename F::state mine = f.nothing();
+    pc::wait_for_earlier();
+    const T *from = in + begin * n;
+#pragma unroll 4
+    for (int i = threadIdx.x; i < count * n; i += blockDim.x)
+        rows[i / n * pitch + i % n] = from[i];
+    __syncthreads();
+    if (threadIdx.x >= count)
+        return;
+    see_column(f, mine, rows + threadIdx.x * pitch, 1, 0, n, 1);
+    f.store(mine, begin + threadIdx.x);
+}
+
 /* A block: the parts of one result. */
 template <class F>
 __global__ void __launch_bounds__(PC__FOLD_THREADS)
@@ -180,6 +205,14 @@ __global__ void __launch_bounds__(PC__FOLD_THREADS)
         f.store(mine, blockIdx.x);
 }
 
+/* Whether rows are many, of too few elements for several threads each, and a block's fit in shared memory. */
+inline bool is_short(const pc__cuda_reduction &r, size_t size)
+{
+    enum { FEW = 32, MANY = 32768, MOST_BYTES = 48 << 10 };
+    return r.inner == 1 && r.reduced <= FEW && r.outer >= MANY &&
+           (r.reduced | 1) * size * PC__FOLD_THREADS <= MOST_BYTES;
+}
+
 template <class F> void fold(const pc__cuda_fold *d, const F &f)
 {
     const pc__cuda_reduction *r = &d->how;
@@ -190,6 +223,13 @@ template <class F> void fold(const pc__cuda_fold *d, const F &f)
         (void)pc::start(kernel, static_cast<unsigned>(blocks), static_cast<unsigned>(size), r->queue, r->early,
                         parameters...);
     };
+    if (is_short(*r, sizeof(typename F::type))) {
+        const size_t bytes = (r->reduced | 1) * sizeof(typename F::type) * PC__FOLD_THREADS;
+        (void)pc::start_grid(fold_short<F>,
+                             dim3(static_cast<unsigned>((r->outer + PC__FOLD_THREADS - 1) / PC__FOLD_THREADS)),
+                             dim3(PC__FOLD_THREADS), bytes, r->queue, r->early, *r, f, in);
+        return;
+    }
     if (r->layout == PC__REDUCE_ROWS)
         go(fold_rows<F>, (r->outer * r->parts + per_block - 1) / per_block, threads, *r, f, in, d->between);
     else if (r->layout == PC__REDUCE_COLUMNS)
