@@ -7,6 +7,8 @@
 #include <paracord/ops.h>
 #include <paracord/random.h>
 
+#include <math.h>
+
 enum { WIDTH = 1031, MOST = (1 << 19) + 4 * WIDTH };
 
 typedef struct shape {
@@ -35,7 +37,7 @@ static pc_status chain(pc_tensor *x, pc_tensor *row, pc_tensor *out, pc_tensor *
 static void same(pc_tensor *a, pc_tensor *b, const char *what, int number)
 {
     static uint16_t x[MOST], y[MOST];
-    const size_t bytes = (size_t)pc_tensor_count(a) * sizeof *x;
+    const size_t bytes = (size_t)pc_tensor_count(a) * pc_dtype_size(pc_tensor_dtype(a));
     assert_true(bytes <= sizeof x);
     assert_ok(pc_read(a, x, bytes));
     assert_ok(pc_read(b, y, bytes));
@@ -74,8 +76,36 @@ static void have_the_bits_of_calls(void **state)
     assert_no_leak();
 }
 
+/* Bounds that 16 bits do not have, zeros of both signs and NaN among the numbers, and what no whole access takes. */
+static void clamps_have_the_bits_of_calls(void **state)
+{
+    static const float odd[] = {NAN, INFINITY, -INFINITY, 0.0f, -0.0f, 0.1f, 0.2f, 0.09998f, 0.2001f, -3, 3};
+    static const double bounds[][2] = {{0.1, 0.2}, {0, 0}, {-0.0, 0.1}, {0.2, 0.1}, {-INFINITY, INFINITY}, {-1, 1e6}};
+    static const pc_dtype dtypes[] = {PC_F32, PC_F16, PC_BF16};
+    enum { COUNT = sizeof odd / sizeof *odd };
+    (void)state;
+    for (int i = 0; i < 18 * 2; i++)
+        PC_SCOPE {
+            const double *b = bounds[i / 2 % 6];
+            pc_tensor *x = pc_cast(pc_from_data(odd, PC_SHAPE(COUNT), PC_F32, test_device()), dtypes[i / 12]);
+            x = i % 2 ? pc_contiguous(pc_repeat(x, PC_SHAPE(3))) : pc_slice(x, 0, 1, COUNT, 1);
+            pc_tensor *out[2];
+            for (int k = 0; k < 2; k++)
+                out[k] = pc_zeros(pc_tensor_shape(x), dtypes[i / 12], test_device());
+            assert_ok(pc_copy(out[0], pc_clamp(x, b[0], b[1])));
+            begin();
+            assert_ok(pc_copy(out[1], pc_clamp(x, b[0], b[1])));
+            pc_graph *graph = ended();
+            assert_ok(pc_graph_launch(graph, NULL));
+            same(out[0], out[1], "clamp", i);
+            pc_graph_free(graph);
+        }
+    assert_no_leak();
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(have_the_bits_of_calls)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(have_the_bits_of_calls),
+                                       cmocka_unit_test(clamps_have_the_bits_of_calls)};
     return cmocka_run_group_tests_name("plan.wide_regions", tests, NULL, NULL);
 }

@@ -6,7 +6,9 @@
 
 PC__CUDA_KERNEL(region)
 {
-    pc__cuda_region r = {.region = *(const pc__region *)call->attributes, .early = pc__cuda_early(stream)};
+    pc__cuda_region r = {.region = *(const pc__region *)call->attributes,
+                         .early = pc__cuda_early(stream),
+                         .multiprocessors = pc__cuda_multiprocessors(stream)};
     for (int i = 0; i < call->n_in; i++) {
         r.in[i] = pc__data(call->in[i]);
         r.in_dtype[i] = call->in[i]->dtype;

@@ -243,6 +243,8 @@ bool has_many(const pc__cuda_region *r, int slots)
 
 void pc__cuda_region_run(const pc__cuda_region *region)
 {
+    if (pc__cuda_region_bounds(region))
+        return;
     pc__cuda_region r = *region;
     const int slots = give_slots(&r);
     has_many(&r, slots) ? launch<MANY, true>(&r, slots) : launch<FEW, false>(&r, slots);

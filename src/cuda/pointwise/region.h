@@ -5,6 +5,8 @@
 #include "cuda/runtime/view.h"
 #include "ops/region.h"
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -15,12 +17,15 @@ typedef struct pc__cuda_region {
     void *out[PC__REGION_OUT];
     uint8_t in_dtype[PC__REGION_IN], out_dtype[PC__REGION_OUT];
     uint8_t slot[PC__REGION_STEPS]; /* by pc__cuda_region_run: where in shared memory a step's value is, or no place */
-    int early;
+    int early, multiprocessors;
     cudaStream_t queue;
 } pc__cuda_region;
 
 /* An error is CUDA's last. */
 void pc__cuda_region_run(const pc__cuda_region *region);
+
+/* region_bounds.cu: the same for a clamp: true where it was one. */
+bool pc__cuda_region_bounds(const pc__cuda_region *region);
 
 #ifdef __cplusplus
 }
