@@ -242,6 +242,28 @@ static void as_by_the_book(void **state)
     assert_no_leak();
 }
 
+/* Pictures enough for threads with more channels each: results are those of the pictures one by one. */
+static void many_pictures(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        const pc_fn_conv2d_options o = OPTIONS(1, 1, 1, 32);
+        pc_tensor *x = as_channels_last(pc_cast(pc_randn(PC_SHAPE(4, 32, 128, 160), PC_F32, test_device()), PC_F16));
+        pc_tensor *w = pc_cast(pc_randn(PC_SHAPE(32, 1, 3, 3), PC_F32, test_device()), PC_F16), *apart[4], *back[4];
+        pc_tensor *y = pc_fn_conv2d(x, w, NULL, o);
+        pc_fn_conv_transpose2d_options turned = {.stride = {1, 1}, .padding = {1, 1}, .groups = 32};
+        pc_tensor *dx = pc_fn_conv_transpose2d(x, w, NULL, turned);
+        for (int i = 0; i < 4; i++) {
+            pc_tensor *one = pc_slice(x, 0, i, i + 1, 1);
+            apart[i] = pc_fn_conv2d(one, w, NULL, o);
+            back[i] = pc_fn_conv_transpose2d(one, w, NULL, turned);
+        }
+        assert_true(pc_item(pc_all(pc_eq(y, pc_cat(apart, 4, 0)))) != 0);
+        assert_true(pc_item(pc_all(pc_eq(dx, pc_cat(back, 4, 0)))) != 0);
+    }
+    assert_no_leak();
+}
+
 /* A convolution of no channels is the bias. */
 static void no_channels(void **state)
 {
@@ -281,7 +303,8 @@ static void what_follows(void **state)
 }
 
 static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_input), cmocka_unit_test(as_by_the_book),
-                                          cmocka_unit_test(no_channels), cmocka_unit_test(what_follows)};
+                                          cmocka_unit_test(many_pictures), cmocka_unit_test(no_channels),
+                                          cmocka_unit_test(what_follows)};
 
 int main(void)
 {

@@ -22,7 +22,7 @@ template <class T>
 __device__ void take_weights(const pc__cuda_groups &s, const T *weight, int first, int channels, pc::math<T> *to)
 {
     const int taps = s.kh * s.kw, thread = threadIdx.y * blockDim.x + threadIdx.x;
-    for (int i = thread; i < channels * taps; i += THREADS) {
+    for (int i = thread; i < channels * taps; i += blockDim.x * blockDim.y) {
         const int channel = i / taps, tap = i - channel * taps;
         to[tap * channels + channel] =
             first + channel < s.c ? pc::math<T>(weight[(long long)first * taps + i]) : pc::math<T>(0);

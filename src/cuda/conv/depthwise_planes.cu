@@ -30,7 +30,7 @@ template <class T> __device__ __forceinline__ share share_of(const operands<T> &
             static_cast<int>(item - line * width)};
 }
 
-template <class T, int K, int S>
+template <class T, int K, int S, bool GAPS>
 __global__ void __launch_bounds__(BLOCK) strips(const __grid_constant__ pc__cuda_groups s, const operands<T> of)
 {
     typedef pc::math<T> M;
@@ -40,7 +40,8 @@ __global__ void __launch_bounds__(BLOCK) strips(const __grid_constant__ pc__cuda
         return;
     const share at = share_of(of, item, s.c, s.ow);
     const T *weights = of.weight + at.channel * (K * K), *plane = of.from + at.plane * s.h * s.w;
-    const int first = first_row(s, at.part), top = first * S - s.ph, left = at.column * S - s.pw;
+    const int down = gap_of<GAPS>(s.dh), along = gap_of<GAPS>(s.dw);
+    const int first = first_row(at.part, down), top = first * S - s.ph, left = at.column * S - s.pw;
     M weight[K * K], sum[DOWN];
 #pragma unroll
     for (int t = 0; t < K * K; t++)
@@ -51,7 +52,7 @@ __global__ void __launch_bounds__(BLOCK) strips(const __grid_constant__ pc__cuda
 #pragma unroll
     for (int i = 0; i < ROWS<K, S>; i++) {
         M line[K];
-        take_columns<T, K>(s, plane, top + i * s.dh, left, s.dw, line);
+        take_columns<T, K>(s, plane, top + i * down, left, along, line);
 #pragma unroll
         for (int p = 0; p < DOWN; p++)
             if (i - p * S >= 0 && i - p * S < K)
@@ -62,8 +63,8 @@ __global__ void __launch_bounds__(BLOCK) strips(const __grid_constant__ pc__cuda
     T *to = of.to + (at.plane * s.oh + first) * s.ow + at.column;
 #pragma unroll
     for (int p = 0; p < DOWN; p++)
-        if (first + p * s.dh < s.oh)
-            to[(long long)p * s.dh * s.ow] = T(sum[p]);
+        if (first + p * down < s.oh)
+            to[(long long)p * down * s.ow] = T(sum[p]);
 }
 
 /* The gradient of the input where windows are two apart: a thread has SQUARES squares of four places below each other, which see
@@ -184,8 +185,9 @@ template <class T> void forward(const pc__cuda_groups &s, const operands<T> &of)
 {
     if constexpr (sizeof(T) < sizeof(double))
         if (has_strips(s))
-            return with_window(s, [&](auto k, auto stride) {
-                launch(s, of, strips<T, decltype(k)::value, decltype(stride)::value>, strips_down(s), s.ow);
+            return with_strips(s, [&](auto k, auto stride, auto gaps) {
+                launch(s, of, strips<T, decltype(k)::value, decltype(stride)::value, decltype(gaps)::value != 0>,
+                       strips_down(s), s.ow);
             });
     launch(s, of, any<T>, s.oh, s.ow);
 }

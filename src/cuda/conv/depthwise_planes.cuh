@@ -25,6 +25,17 @@ __device__ __forceinline__ void take_columns(const pc__cuda_groups &s, const T *
         to[k] = inside && (unsigned)(left + k * gap) < (unsigned)s.w ? pc::math<T>(line[k * gap]) : pc::math<T>(0);
 }
 
+/* Of `gaps` what is known when compiling: taps are one apart. */
+template <bool GAPS> __device__ __forceinline__ int gap_of(int gap)
+{
+    return GAPS ? gap : 1;
+}
+
+inline bool has_gaps(const pc__cuda_groups &s)
+{
+    return s.dh > 1 || s.dw > 1;
+}
+
 /* Windows of 3, 5 or 7 rows and columns, one or two apart, not both apart and with gaps. */
 inline bool has_strips(const pc__cuda_groups &s)
 {
@@ -38,11 +49,22 @@ inline int strips_down(const pc__cuda_groups &s)
     return s.dh * (((s.oh + s.dh - 1) / s.dh + DOWN - 1) / DOWN);
 }
 
-/* The first result of a strip. */
-__device__ __forceinline__ int first_row(const pc__cuda_groups &s, int strip)
+/* The first result of a strip, with those of its taps `gap` apart. */
+__device__ __forceinline__ int first_row(int strip, int gap)
 {
-    const int lot = strip / s.dh;
-    return strip - lot * s.dh + lot * DOWN * s.dh;
+    const int lot = strip / gap;
+    return strip - lot * gap + lot * DOWN * gap;
+}
+
+/* launch(constant<K>, constant<S>, constant<GAPS>) of a shape that has strips. */
+template <class LAUNCH> void with_strips(const pc__cuda_groups &s, LAUNCH launch)
+{
+    with_window(s, [&](auto k, auto stride) {
+        if constexpr (decltype(stride)::value == 1)
+            if (has_gaps(s))
+                return launch(k, stride, constant<1>());
+        launch(k, stride, constant<0>());
+    });
 }
 
 } // namespace

@@ -65,27 +65,28 @@ __device__ __forceinline__ void leave(const pc__cuda_groups &s, const operands<T
         of.sums[((long long)blockIdx.y * s.c + blockIdx.x) * taps + tap] = all;
 }
 
-template <class T, int K, int S>
+template <class T, int K, int S, bool GAPS>
 __global__ void __launch_bounds__(BLOCK) strips(const __grid_constant__ pc__cuda_groups s, const operands<T> of)
 {
     typedef pc::math<T> M;
     const range items = range_of(s, of);
+    const int down = gap_of<GAPS>(s.dh), along = gap_of<GAPS>(s.dw);
     M sum[K * K] = {};
     pc::wait_for_earlier();
 #pragma unroll 1
     for (unsigned item = items.begin; item < items.end; item += BLOCK) {
         const unsigned line = item / s.ow, picture = line / of.down;
-        const int column = item - line * s.ow, row = first_row(s, line - picture * of.down);
+        const int column = item - line * s.ow, row = first_row(line - picture * of.down, down);
         const long long plane = (items.picture + picture) * s.c + blockIdx.x;
         const T *x = of.x + plane * s.h * s.w, *y = of.y + (plane * s.oh + row) * s.ow + column;
         M slope[DOWN];
 #pragma unroll
         for (int p = 0; p < DOWN; p++)
-            slope[p] = row + p * s.dh < s.oh ? M(y[(long long)p * s.dh * s.ow]) : M(0);
+            slope[p] = row + p * down < s.oh ? M(y[(long long)p * down * s.ow]) : M(0);
 #pragma unroll
         for (int i = 0; i < ROWS<K, S>; i++) {
             M seen[K];
-            take_columns<T, K>(s, x, row * S - s.ph + i * s.dh, column * S - s.pw, s.dw, seen);
+            take_columns<T, K>(s, x, row * S - s.ph + i * down, column * S - s.pw, along, seen);
 #pragma unroll
             for (int p = 0; p < DOWN; p++)
                 if (i - p * S >= 0 && i - p * S < K)
@@ -154,8 +155,9 @@ template <class T> void weight(const pc__cuda_groups *s, const void *x, const vo
     if (!has_strips(*s))
         launch(any<T>, (taps + TAPS - 1) / TAPS);
     else if constexpr (sizeof(T) < sizeof(double))
-        with_window(*s,
-                    [&](auto k, auto stride) { launch(strips<T, decltype(k)::value, decltype(stride)::value>, 1); });
+        with_strips(*s, [&](auto k, auto stride, auto gaps) {
+            launch(strips<T, decltype(k)::value, decltype(stride)::value, decltype(gaps)::value != 0>, 1);
+        });
     if (parts > 1)
         pc__cuda_groups_add(s, sums, parts, (long long)s->c * taps, to);
 }

@@ -13,7 +13,7 @@ __device__ void take_weights(const pc__cuda_groups &s, const T *weight, int firs
                              pc::math<T> *to)
 {
     const int taps = s.kh * s.kw, thread = threadIdx.y * blockDim.x + threadIdx.x;
-    for (int i = thread; i < channels * taps; i += THREADS) {
+    for (int i = thread; i < channels * taps; i += blockDim.x * blockDim.y) {
         const int channel = i / taps, tap = i - channel * taps;
         to[(turned ? taps - 1 - tap : tap) * channels + channel] =
             first + channel < s.c ? pc::math<T>(weight[(long long)first * taps + i]) : pc::math<T>(0);
@@ -29,35 +29,43 @@ template <class T> struct operands {
     int strips; /* of a thread */
 };
 
+/* Numbers of AHEAD rows are on their way before the first is waited for: as far as registers go. */
 template <class T, int N, int K, int S>
 __device__ __forceinline__ void add_strip(const pc__cuda_groups &s, const T *picture, const strip &at,
                                           const pc::math<T> *weights, int channels, pc::math<T> (&sum)[PLACES][N])
 {
     typedef pc::math<T> M;
-    constexpr int SEEN = COLUMNS<K, S>;
+    constexpr int SEEN = COLUMNS<K, S>, AHEAD = N > 4 ? 1 : K < 5 ? K : 2; /* rows */
     const int top = at.row * s.sh - s.ph, left = at.column * S - s.pw;
     const long long step = (long long)s.dw * s.c;
     const unsigned inside = inside_of<SEEN>(left, s.dw, s.w);
-    for (int r = 0; r < s.kh; r++, weights += K * channels) {
+    vector<T, N> line[K][SEEN];
+    const auto take = [&](int r) {
         const int row = top + r * s.dh;
-        if ((unsigned)row >= (unsigned)s.h)
-            continue;
-        vector<T, N> line[SEEN];
-        take_line<T, N>(picture + (long long)(row * s.w + left) * s.c, step, inside, line);
+        take_line<T, N>(picture + (long long)(row * s.w + left) * s.c, step,
+                        (unsigned)row < (unsigned)s.h ? inside : 0u, line[r]);
+    };
+#pragma unroll
+    for (int r = 0; r < AHEAD; r++)
+        take(r);
+#pragma unroll
+    for (int r = 0; r < K; r++) {
 #pragma unroll
         for (int k = 0; k < K; k++) {
-            const vector<M, N> weight = pack_at<M, N>(weights + k * channels);
+            const vector<M, N> weight = pack_at<M, N>(weights + (r * K + k) * channels);
 #pragma unroll
             for (int j = 0; j < PLACES; j++)
 #pragma unroll
                 for (int i = 0; i < N; i++)
-                    sum[j][i] += M(line[j * S + k].at[i]) * weight.at[i];
+                    sum[j][i] += M(line[r][j * S + k].at[i]) * weight.at[i];
         }
+        if (r + AHEAD < K)
+            take(r + AHEAD);
     }
 }
 
 template <class T, int N, int K, int S>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 2)
     depthwise_rows(const __grid_constant__ pc__cuda_groups s, const operands<T> of)
 {
     typedef pc::math<T> M;
@@ -100,11 +108,10 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-template <class T> bool launch(const pc__cuda_groups &s, operands<T> of)
+template <class T, int N> bool launch_packs(const pc__cuda_groups &s, operands<T> of)
 {
-    constexpr int N = pack_of<T>();
     const int lanes = lanes_of(s.c, N), rows = THREADS / lanes, channels = lanes * N;
-    if (!has_rows(s, N) || ((uintptr_t)of.from | (uintptr_t)of.to) % (N * sizeof(T)) != 0 ||
+    if (s.kh != s.kw || !has_rows(s, N) || ((uintptr_t)of.from | (uintptr_t)of.to) % (N * sizeof(T)) != 0 ||
         (long long)s.kh * s.kw * channels * (long long)sizeof(pc::math<T>) > WEIGHTS_MOST * (long long)sizeof(float))
         return false;
     of.across = strips_of(s);
@@ -117,6 +124,16 @@ template <class T> bool launch(const pc__cuda_groups &s, operands<T> of)
                              0, s.queue, s.early, s, of);
     });
     return true;
+}
+
+/* 16-bit numbers have packs of eight where these are threads enough for the chip: half of the instructions for a number. */
+template <class T> bool launch(const pc__cuda_groups &s, const operands<T> &of)
+{
+    constexpr long long MANY = 1 << 16; /* threads */
+    if constexpr (sizeof(T) == 2)
+        if (s.n * s.oh * strips_of(s) * (s.c / 8) >= MANY && launch_packs<T, 8>(s, of))
+            return true;
+    return launch_packs<T, pack_of<T>()>(s, of);
 }
 
 template <class T>
