@@ -115,50 +115,66 @@ __global__ void __launch_bounds__(THREADS) add_parts(const pc::math<T> *sums, in
     weight[i] = T(all);
 }
 
-/* A row of the kernel for a block, by strips of results. */
-template <class T, int N, int K, int S>
-__global__ void __launch_bounds__(THREADS) weight_rows(const __grid_constant__ pc__cuda_groups s, const T *x,
-                                                       const T *y, pc::math<T> *sums, long long strips, int across)
+/* R rows of the kernel for a block, by strips of results. */
+template <class T, int N, int K, int S, int R>
+__global__ void __launch_bounds__(THREADS, 2) weight_rows(const __grid_constant__ pc__cuda_groups s, const T *x,
+                                                          const T *y, pc::math<T> *sums, long long strips, int across)
 {
     typedef pc::math<T> M;
     constexpr int SEEN = COLUMNS<K, S>;
     __shared__ M shared[THREADS * N];
-    const int channel = (blockIdx.y * blockDim.x + threadIdx.x) * N, down = blockIdx.z * s.dh - s.ph;
+    const int channel = (blockIdx.y * blockDim.x + threadIdx.x) * N, first = blockIdx.z * R;
     const long long step = (long long)s.dw * s.c;
     const long long begin = blockIdx.x * strips, end = min(begin + strips, s.n * s.oh * across);
-    M sum[K][N] = {};
+    M sum[R * K][N] = {};
     pc::wait_for_earlier();
 #pragma unroll 1
     for (long long index = begin + threadIdx.y; channel < s.c && index < end; index += blockDim.y) {
         const strip at = strip_of(s, index, across);
-        const int row = at.row * s.sh + down, left = at.column * S - s.pw;
-        if ((unsigned)row >= (unsigned)s.h)
-            continue;
-        vector<T, N> dy[PLACES], line[SEEN];
+        const int top = at.row * s.sh + first * s.dh - s.ph, left = at.column * S - s.pw;
+        const unsigned inside = inside_of<SEEN>(left, s.dw, s.w);
+        vector<T, N> dy[PLACES], line[R][SEEN];
         take_line<T, N>(y + ((at.picture * s.oh + at.row) * s.ow + at.column) * s.c + channel, step,
                         inside_of<PLACES>(at.column, s.dw, s.ow), dy);
-        take_line<T, N>(x + ((at.picture * s.h + row) * s.w + left) * s.c + channel, step,
-                        inside_of<SEEN>(left, s.dw, s.w), line);
 #pragma unroll
-        for (int k = 0; k < K; k++)
+        for (int r = 0; r < R; r++) {
+            const int row = top + r * s.dh;
+            take_line<T, N>(x + ((at.picture * s.h + row) * s.w + left) * s.c + channel, step,
+                            (unsigned)row < (unsigned)s.h ? inside : 0u, line[r]);
+        }
+#pragma unroll
+        for (int t = 0; t < R * K; t++)
 #pragma unroll
             for (int j = 0; j < PLACES; j++)
 #pragma unroll
                 for (int i = 0; i < N; i++)
-                    sum[k][i] += M(line[j * S + k].at[i]) * M(dy[j].at[i]);
+                    sum[t][i] += M(line[t / K][j * S + t % K].at[i]) * M(dy[j].at[i]);
     }
-    leave_sums<M, N, K>(s, sum, shared, blockIdx.z * K, sums);
+    leave_sums<M, N, R * K>(s, sum, shared, first * K, sums);
+}
+
+/* Rows of the kernel that a block has: three of narrow ones, so that dy is read once, where there is work for all. */
+inline int rows_together(const pc__cuda_groups *s, int pack)
+{
+    enum { MANY = 1 << 16 /* threads */ };
+    return s->kw == 3 && s->n * s->oh * strips_of(*s) * (s->c / pack) >= MANY ? 3 : 1;
 }
 
 template <class T, int N>
 void launch_rows(const pc__cuda_groups *s, const void *x, const void *y, void *sums, int parts, long long strips)
 {
-    const int lanes = lanes_of(s->c, N), channels = lanes * N;
-    const dim3 grid(parts, (s->c + channels - 1) / channels, s->kh);
+    const int lanes = lanes_of(s->c, N), channels = lanes * N, together = rows_together(s, N);
+    const dim3 grid(parts, (s->c + channels - 1) / channels, (s->kh + together - 1) / together);
+    const auto start = [&](void (*kernel)(pc__cuda_groups, const T *, const T *, pc::math<T> *, long long, int)) {
+        (void)pc::start_grid(kernel, grid, dim3(lanes, THREADS / lanes), 0, s->queue, s->early, *s, (const T *)x,
+                             (const T *)y, (pc::math<T> *)sums, strips, strips_of(*s));
+    };
     with_window(*s, [&](auto k, auto stride) {
-        (void)pc::start_grid(weight_rows<T, N, decltype(k)::value, decltype(stride)::value>, grid,
-                             dim3(lanes, THREADS / lanes), 0, s->queue, s->early, *s, (const T *)x, (const T *)y,
-                             (pc::math<T> *)sums, strips, strips_of(*s));
+        constexpr int K = decltype(k)::value, S = decltype(stride)::value;
+        if constexpr (K == 3)
+            if (together == 3)
+                return start(weight_rows<T, N, K, S, 3>);
+        start(weight_rows<T, N, K, S, 1>);
     });
 }
 
@@ -178,7 +194,9 @@ template <class T> void launch(const pc__cuda_groups *s, const void *x, const vo
     int parts = parts_of(s, &places);
     const bool aligned = ((uintptr_t)x | (uintptr_t)y) % (N * sizeof(T)) == 0;
     if (aligned && has_rows(*s, N) && s->kh <= ROWS_MOST) {
-        const long long strips = s->n * s->oh * strips_of(*s), blocks = (s->c / N + LANES - 1) / LANES * s->kh;
+        const int together = rows_together(s, N);
+        const long long strips = s->n * s->oh * strips_of(*s),
+                        blocks = (s->c / N + LANES - 1) / LANES * ((s->kh + together - 1) / together);
         parts = parts < BLOCKS / blocks ? parts : BLOCKS / blocks > 1 ? (int)(BLOCKS / blocks) : 1;
         const long long each = (strips + parts - 1) / parts;
         parts = (int)((strips + each - 1) / each);
