@@ -11,8 +11,8 @@ namespace
 constexpr int THREADS = 128, WARP = 32, WARPS = THREADS / WARP;
 constexpr int QUAD = 4;  /* neighbours that are read and multiplied together */
 constexpr int AHEAD = 2; /* of them a thread and matrix on their way at a time */
-constexpr int MOST_BYTES = 48 << 10, MOST_PAIRS = 1024,
-              MOST_PAIRS_OF_HALVES = 128; /* beyond: matrix units are faster */
+constexpr int MOST_BYTES = 48 << 10, MOST_PAIRS = 1024;
+constexpr int MOST_OF_HALVES = 128, MOST_OF_FEW = 256, FEW = 132; /* 16 bits: beyond, matrix units are faster */
 
 template <class T> using quad = vector<T, QUAD>;
 
@@ -27,6 +27,23 @@ __host__ __device__ inline int pitch_of(int size)
     return quads_of(size) * QUAD | QUAD;
 }
 
+/* Where matrix i of the batch begins in each of N operands, in elements: its coordinates are divided out once for all. */
+template <int N>
+__device__ inline void find(const pc__cuda_attention &a, unsigned i, const pc__cuda_matrices *const (&of)[N],
+                            int64_t (&at)[N])
+{
+#pragma unroll
+    for (int k = 0; k < N; k++)
+        at[k] = 0;
+    for (int d = a.dims - 1; d >= 0; d--) {
+        const unsigned size = static_cast<unsigned>(a.shape[d]), outer = d ? i / size : 0;
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            at[k] += (i - outer * size) * of[k]->batch[d];
+        i = outer;
+    }
+}
+
 /* Rows of a matrix of the batch; wide: a quad is one access. */
 template <class T> struct lines {
     T *at;
@@ -36,10 +53,9 @@ template <class T> struct lines {
 };
 
 template <class T>
-__device__ inline lines<T> lines_of(const pc__cuda_attention &a, const pc__cuda_matrices &m, int64_t batch, int count,
-                                    int size, bool wide)
+__device__ inline lines<T> lines_of(const pc__cuda_matrices &m, int64_t begin, int count, int size, bool wide)
 {
-    return {matrix<T>(a, m, batch), m.row, m.column, count, size, wide};
+    return {static_cast<T *>(m.data) + begin, m.row, m.column, count, size, wide};
 }
 
 /* Quad i of a row; zeros behind its end and beyond the last row. */
@@ -185,10 +201,12 @@ __global__ void __launch_bounds__(THREADS)
              *const scores = v + a.s * pitch_of(a.ev);
     const int64_t batch = blockIdx.x;
     pc::wait_for_earlier();
-    const scoring<R> score(a, batch);
-    take<3, T, R>({lines_of<const T>(a, a.q, batch, a.l, a.e, wide), lines_of<const T>(a, a.k, batch, a.s, a.e, wide),
-                   lines_of<const T>(a, a.v, batch, a.s, a.ev, wide)},
+    int64_t at[4];
+    find<4>(a, blockIdx.x, {&a.q, &a.k, &a.v, &a.y}, at);
+    take<3, T, R>({lines_of<const T>(a.q, at[0], a.l, a.e, wide), lines_of<const T>(a.k, at[1], a.s, a.e, wide),
+                   lines_of<const T>(a.v, at[2], a.s, a.ev, wide)},
                   {q, k, v});
+    const scoring<R> score(a, batch);
     for (int n = threadIdx.x; n < a.l * a.s; n += THREADS) {
         const int i = n / a.s, j = n % a.s;
         scores[n] = score.of(product(q + i * pitch_of(a.e), k + j * pitch_of(a.e), quads_of(a.e)), i, j);
@@ -200,7 +218,7 @@ __global__ void __launch_bounds__(THREADS)
             static_cast<R *>(a.norms)[batch * a.l + i] = norm;
     }
     __syncthreads();
-    multiply(lines_of<T>(a, a.y, batch, a.l, a.ev, wide), scores, a.s, 1, v, a.s, R(1));
+    multiply(lines_of<T>(a.y, at[3], a.l, a.ev, wide), scores, a.s, 1, v, a.s, R(1));
 }
 
 template <class T>
@@ -214,11 +232,12 @@ __global__ void __launch_bounds__(THREADS)
              *const slopes = weights + a.l * a.s;
     const int64_t batch = blockIdx.x;
     pc::wait_for_earlier();
-    const scoring<R> score(a, batch);
-    take<4, T, R>({lines_of<const T>(a, a.q, batch, a.l, a.e, wide), lines_of<const T>(a, a.k, batch, a.s, a.e, wide),
-                   lines_of<const T>(a, a.v, batch, a.s, a.ev, wide),
-                   lines_of<const T>(a, a.g, batch, a.l, a.ev, wide)},
+    int64_t at[7];
+    find<7>(a, blockIdx.x, {&a.q, &a.k, &a.v, &a.g, &a.dq, &a.dk, &a.dv}, at);
+    take<4, T, R>({lines_of<const T>(a.q, at[0], a.l, a.e, wide), lines_of<const T>(a.k, at[1], a.s, a.e, wide),
+                   lines_of<const T>(a.v, at[2], a.s, a.ev, wide), lines_of<const T>(a.g, at[3], a.l, a.ev, wide)},
                   {q, k, v, g});
+    const scoring<R> score(a, batch);
     const R *norms = static_cast<const R *>(a.norms) + batch * a.l;
     for (int n = threadIdx.x; n < a.l * a.s; n += THREADS) {
         const int i = n / a.s, j = n % a.s;
@@ -240,9 +259,9 @@ __global__ void __launch_bounds__(THREADS)
     }
     __syncthreads();
     const R scale = static_cast<R>(a.scale);
-    multiply(lines_of<T>(a, a.dq, batch, a.l, a.e, wide), slopes, a.s, 1, k, a.s, scale);
-    multiply(lines_of<T>(a, a.dk, batch, a.s, a.e, wide), slopes, 1, a.s, q, a.l, scale);
-    multiply(lines_of<T>(a, a.dv, batch, a.s, a.ev, wide), weights, 1, a.s, g, a.l, R(1));
+    multiply(lines_of<T>(a.dq, at[4], a.l, a.e, wide), slopes, a.s, 1, k, a.s, scale);
+    multiply(lines_of<T>(a.dk, at[5], a.s, a.e, wide), slopes, 1, a.s, q, a.l, scale);
+    multiply(lines_of<T>(a.dv, at[6], a.s, a.ev, wide), weights, 1, a.s, g, a.l, R(1));
 }
 
 /* Numbers in shared memory. */
@@ -282,8 +301,8 @@ template <class T> void start(const pc__cuda_attention *a, bool backward)
 bool pc__cuda_attention_is_short(const pc__cuda_attention *a)
 {
     const bool halves = a->dtype == PC__CUDA_F16 || a->dtype == PC__CUDA_BF16;
-    return a->e > 0 && a->ev > 0 && (int64_t)a->l * a->s <= (halves ? MOST_PAIRS_OF_HALVES : MOST_PAIRS) &&
-           bytes_of(a, true) <= MOST_BYTES;
+    const int most = !halves ? MOST_PAIRS : a->batches <= FEW ? MOST_OF_FEW : MOST_OF_HALVES;
+    return a->e > 0 && a->ev > 0 && (int64_t)a->l * a->s <= most && bytes_of(a, true) <= MOST_BYTES;
 }
 
 void pc__cuda_attention_short(const pc__cuda_attention *a, bool backward)
