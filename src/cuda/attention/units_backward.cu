@@ -1,6 +1,6 @@
 /* units_backward.cu: the gradients of attention by matrix units: as plain_backward.cu, blocks have 64
  * queries and go over the keys, for dq, or 64 keys and go over the queries, for dk and dv; the next ones are on the way
- * meanwhile. */
+ * meanwhile. One launch has both kinds, so that few of them fill more of the chip. */
 #include "cuda/attention/units.cuh"
 
 namespace
@@ -10,6 +10,11 @@ namespace
 template <class T, int D> constexpr int AT_ONCE = sizeof(T) > 2 ? D > 64 ? 16 : D > 32 ? 32 : 64 : D > 64 ? 32 : 64;
 
 template <class T, int D> constexpr size_t SHARED = (2 * ROWS + 4 * AT_ONCE<T, D>)*PITCH<T, D> * sizeof(T);
+
+/* What lies_on_16_bytes. */
+struct wholes {
+    bool q, k, v, g;
+};
 
 #if TENSOR_UNITS
 
@@ -39,25 +44,21 @@ __device__ inline void slope(const scoring<float> &score, int64_t batch, int min
             weights[n][i] = weight * factor;
         }
 }
-#endif
 
+/* Block `index` of those that have keys, or of those that have queries. */
 template <class T, int D, bool OF_KEYS, bool PLAIN>
-__global__ void __launch_bounds__(THREADS) backward_kernel(const __grid_constant__ pc__cuda_attention a, bool whole_q,
-                                                           bool whole_k, bool whole_v, bool whole_g)
+__device__ inline void do_block(const pc__cuda_attention &a, const wholes &whole, unsigned index, char *shared)
 {
-#if TENSOR_UNITS
     constexpr int N = AT_ONCE<T, D>;
-    extern __shared__ __align__(128) char shared[];
     T *mine_1 = reinterpret_cast<T *>(shared), *mine_2 = mine_1 + ROWS * PITCH<T, D>;
     T *theirs = mine_2 + ROWS * PITCH<T, D>; /* two of each, and the next ones */
-    const int rows = OF_KEYS ? a.s : a.l, blocks = (rows + ROWS - 1) / ROWS, own = threadIdx.x / 32 * 16;
-    const int64_t batch = blockIdx.x / blocks;
-    const int block = static_cast<int>(blockIdx.x % blocks), first = (OF_KEYS ? block : blocks - 1 - block) * ROWS;
-    pc::wait_for_earlier();
+    const unsigned rows = OF_KEYS ? a.s : a.l, blocks = (rows + ROWS - 1) / ROWS, own = threadIdx.x / 32 * 16;
+    const int64_t batch = index / blocks;
+    const int block = index % blocks, first = (OF_KEYS ? block : blocks - 1 - block) * ROWS;
     const scoring<float> score(a, batch);
-    const lines<T> q = lines_of<T>(a, a.q, batch, a.l, a.e, whole_q), k = lines_of<T>(a, a.k, batch, a.s, a.e, whole_k),
-                   v = lines_of<T>(a, a.v, batch, a.s, a.ev, whole_v),
-                   g = lines_of<T>(a, a.g, batch, a.l, a.ev, whole_g);
+    const lines<T> q = lines_of<T>(a, a.q, batch, a.l, a.e, whole.q), k = lines_of<T>(a, a.k, batch, a.s, a.e, whole.k),
+                   v = lines_of<T>(a, a.v, batch, a.s, a.ev, whole.v),
+                   g = lines_of<T>(a, a.g, batch, a.l, a.ev, whole.g);
     float sums_1[1][D / EIGHT][4] = {}, sums_2[1][OF_KEYS ? D / EIGHT : 1][4] = {};
     send_rows<D, ROWS>(mine_1, OF_KEYS ? k : q, first);
     send_rows<D, ROWS>(mine_2, OF_KEYS ? v : g, first);
@@ -91,36 +92,46 @@ __global__ void __launch_bounds__(THREADS) backward_kernel(const __grid_constant
     put_rows<D, T>(a, OF_KEYS ? a.dk : a.dq, batch, rows, a.e, first + own, sums_1[0], scale);
     if constexpr (OF_KEYS)
         put_rows<D, T>(a, a.dv, batch, rows, a.ev, first + own, sums_2[0], one);
+}
+#endif
+
+template <class T, int D, bool PLAIN>
+__global__ void __launch_bounds__(THREADS)
+    backward_kernel(const __grid_constant__ pc__cuda_attention a, const wholes whole, unsigned of_keys)
+{
+#if TENSOR_UNITS
+    extern __shared__ __align__(128) char shared[];
+    pc::wait_for_earlier();
+    if (blockIdx.x < of_keys)
+        do_block<T, D, true, PLAIN>(a, whole, blockIdx.x, shared);
+    else
+        do_block<T, D, false, PLAIN>(a, whole, blockIdx.x - of_keys, shared);
 #endif
 }
 
-template <class T, int D, bool OF_KEYS, bool PLAIN> void start(const pc__cuda_attention *a)
+template <class T, int D, bool PLAIN> void start(const pc__cuda_attention *a)
 {
     constexpr size_t shared = SHARED<T, D>;
-    const unsigned blocks = static_cast<unsigned>(a->batches * blocks_of(OF_KEYS ? a->s : a->l));
+    const unsigned of_keys = (unsigned)(a->batches * blocks_of(a->s));
+    const unsigned blocks = of_keys + (unsigned)(a->batches * blocks_of(a->l));
     if (blocks == 0)
         return;
     if (shared > 40 << 10)
-        (void)cudaFuncSetAttribute(backward_kernel<T, D, OF_KEYS, PLAIN>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+        (void)cudaFuncSetAttribute(backward_kernel<T, D, PLAIN>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    static_cast<int>(shared));
-    (void)pc::start_grid(backward_kernel<T, D, OF_KEYS, PLAIN>, dim3(blocks), dim3(THREADS), shared, a->queue, a->early,
-                         *a, lies_on_16_bytes(a, &a->q, a->e), lies_on_16_bytes(a, &a->k, a->e),
-                         lies_on_16_bytes(a, &a->v, a->ev), lies_on_16_bytes(a, &a->g, a->ev));
-}
-
-template <class T, int D, bool PLAIN> void both(const pc__cuda_attention *a)
-{
-    start<T, D, false, PLAIN>(a);
-    start<T, D, true, PLAIN>(a);
+    const wholes whole = {lies_on_16_bytes(a, &a->q, a->e), lies_on_16_bytes(a, &a->k, a->e),
+                          lies_on_16_bytes(a, &a->v, a->ev), lies_on_16_bytes(a, &a->g, a->ev)};
+    (void)pc::start_grid(backward_kernel<T, D, PLAIN>, dim3(blocks), dim3(THREADS), shared, a->queue, a->early, *a,
+                         whole, of_keys);
 }
 
 template <class T> void backward(const pc__cuda_attention *a)
 {
     const int size = a->e > a->ev ? a->e : a->ev;
     if (is_plain(a))
-        size <= 32 ? both<T, 32, true>(a) : size <= 64 ? both<T, 64, true>(a) : both<T, 128, true>(a);
+        size <= 32 ? start<T, 32, true>(a) : size <= 64 ? start<T, 64, true>(a) : start<T, 128, true>(a);
     else
-        size <= 64 ? both<T, 64, false>(a) : both<T, 128, false>(a);
+        size <= 64 ? start<T, 64, false>(a) : start<T, 128, false>(a);
 }
 
 } // namespace
