@@ -242,7 +242,7 @@ typedef struct pc_fn_pool2d_options {
 
 /* x [n, c, h, w] -> [n, c, h', w'] with h' = floor((h + 2 padding - kernel) / stride) + 1: the numbers of each window.
  * In ceil_mode the quotient is rounded up, less a window that would begin behind the picture; what lies beyond the
- * padding is not counted. */
+ * padding is not counted. PC_ERR_SHAPE for pictures without rows or columns. */
 PC_API PC_MUST_USE pc_tensor *pc_fn_max_pool2d(pc_tensor *x,
                                                pc_fn_pool2d_options options); /* (d) the largest of each window */
 PC_API PC_MUST_USE pc_tensor *pc_fn_avg_pool2d(pc_tensor *x,

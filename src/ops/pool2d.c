@@ -36,6 +36,8 @@ static pc_status check(const char *who, const pc_tensor *x, pc_fn_pool2d_options
                             "%s: kernel %d, stride %d, padding %d: kernel and stride must be at least 1, "
                             "the padding 0 to half the kernel",
                             who, spec->kernel[i], spec->stride[i], spec->padding[i]);
+        if (x->shape[2 + i] < 1) /* windows would lie in the padding alone: the largest of no numbers is none */
+            return pc__fail(PC_ERR_SHAPE, "%s: an input of shape %s has no places to pool", who, PC__SHAPE_OF(x));
         if (pc__pool2d_windows(spec, i, x->shape[2 + i]) < 1)
             return pc__fail(PC_ERR_SHAPE, "%s: an input of shape %s is too small for a window of %d x %d", who,
                             PC__SHAPE_OF(x), spec->kernel[0], spec->kernel[1]);
