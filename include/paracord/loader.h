@@ -123,7 +123,8 @@ PC_API void pc_loader_free(pc_loader *loader);
 
 /* The next batch of the epoch. False at its end (the next call then begins the next epoch), and on failure: pc_failed()
  * tells them apart, and the next call tries the same batch again. False leaves *batch zeroed. No scope owns x and y;
- * pc_tensor_retain keeps one for longer. */
+ * pc_tensor_retain keeps one for longer. PC_ERR_STATE in a recording, whose launches would have one batch again and again:
+ * pc_copy it in front of each to tensors that the recording is of. */
 PC_API bool pc_loader_next(pc_loader *loader, pc_batch *batch);
 
 /* Go on with batch number `batch` (from 0) of epoch `epoch` (from 0); batch pc_loader_batches() is the epoch's end.

@@ -1,6 +1,7 @@
 /* loader.c: the walk through the epochs, whatever batches are made of. */
 #include "data/device_batch.h"
 #include "data/loader_state.h"
+#include "device/graph.h"
 
 pc_status pc__walk_check(const char *things, int batch, int prefetch, pc_residence resident, pc_split split,
                          double validation_share)
@@ -60,6 +61,8 @@ bool pc_loader_next(pc_loader *loader, pc_batch *batch)
     PC__NEED_OR(false, batch);
     *batch = (pc_batch){0};
     PC__NEED_OR(false, loader);
+    if (pc__graph_allows_host("pc_loader_next", "the next batch of a loader") != PC_OK)
+        return false;
     pc__made_drop(&loader->current);
     if (loader->next.batch == loader->source.batches) {
         loader->next = (pc__position){loader->next.epoch + 1, 0};

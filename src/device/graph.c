@@ -7,12 +7,8 @@
 #include "device/trace.h"
 
 static atomic_uint_fast64_t last_number;
-pc_status pc__graph_allows(pc_stream *stream, const char *who, const char *what)
+static pc_status refuse(pc_graph *graph, const char *who, const char *what)
 {
-    PC__TRY(pc__recorder_admits(stream, who));
-    pc_graph *graph = pc__recording_for(stream);
-    if (!graph)
-        return PC_OK;
     char site[PC__SITE_TEXT];
     pc_status status = pc__fail(PC_ERR_STATE,
                                 "%s (%s): the stream is being recorded, and %s cannot be part of a recording; do it "
@@ -20,6 +16,21 @@ pc_status pc__graph_allows(pc_stream *stream, const char *who, const char *what)
                                 who, pc__site_text(pc__site_here(), site), what);
     if (graph->refused.status == PC_OK)
         graph->refused = *pc_error_last();
+    return status;
+}
+
+pc_status pc__graph_allows(pc_stream *stream, const char *who, const char *what)
+{
+    PC__TRY(pc__recorder_admits(stream, who));
+    pc_graph *graph = pc__recording_for(stream);
+    return graph ? refuse(graph, who, what) : PC_OK;
+}
+
+pc_status pc__graph_allows_host(const char *who, const char *what)
+{
+    pc_status status = PC_OK;
+    for (pc_graph *graph = pc__recorder_any(); graph; graph = graph->next)
+        status = refuse(graph, who, what);
     return status;
 }
 

@@ -50,6 +50,10 @@ struct pc_graph {
  * host"), which no recording can hold. The recording is refused with that. */
 pc_status pc__graph_allows(pc_stream *stream, const char *who, const char *what);
 
+/* The same for what the host alone does, whose number is another one each time: PC_OK where the calling thread records
+ * nothing, on any device. All its recordings are refused, and nothing is to be changed then. */
+pc_status pc__graph_allows_host(const char *who, const char *what);
+
 /* `stream` is about to wait for work `ticket` of `other`, for `who`. When that is part of a recording, `stream` joins
  * it; of another thread's it cannot: PC_ERR_STATE. */
 pc_status pc__graph_meets(pc_stream *stream, pc_stream *other, uint64_t ticket, const char *who, bool *joined);

@@ -131,6 +131,11 @@ void pc__optimizer_record(pc_optimizer *o)
         o->raises = 0;
 }
 
+pc_status pc__optimizer_allows(const char *who, const char *what)
+{
+    return recorded ? pc__graph_allows_host(who, what) : PC_OK;
+}
+
 /* The norm of all gradients, in front of the step that takes them times its factor. */
 static pc_status measure_norm(pc_optimizer *o, int used)
 {

@@ -76,4 +76,8 @@ void pc__optimizer_adopt(pc_optimizer *o, int64_t updates);
  * others that count their steps are refused there. */
 void pc__optimizer_record(pc_optimizer *o);
 
+/* PC_OK where this thread makes no such recording; else it is refused, PC_ERR_STATE: `who` sets `what`, of whatever
+ * optimiser, which launches would not do again. */
+pc_status pc__optimizer_allows(const char *who, const char *what);
+
 #endif

@@ -16,7 +16,7 @@ void pc_optimizer_set_lr(pc_optimizer *optimizer, double lr)
     if (!pc__optimizer_is_decay(lr))
         (void)pc__fail(PC_ERR_ARGUMENT, "pc_optimizer_set_lr: lr %g must be at least 0 and finite; it stays %g", lr,
                        optimizer->settings.lr);
-    else
+    else if (pc__optimizer_allows("pc_optimizer_set_lr", "a rate that the host sets") == PC_OK)
         optimizer->settings.lr = lr;
 }
 

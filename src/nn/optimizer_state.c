@@ -75,6 +75,7 @@ pc_status pc_optimizer_reset(pc_optimizer *optimizer)
 {
     PC__NEED(optimizer);
     pc_optimizer *o = optimizer;
+    PC__TRY(pc__optimizer_allows("pc_optimizer_reset", "a count that the host sets"));
     for (int i = 0; i < o->count; i++)
         pc_zero_grad(o->parameters[i]);
     for (int i = 0; i < o->slots * o->count; i++)

@@ -220,15 +220,88 @@ static void another_optimizer_is_not_recorded(void **state)
     end(&other);
 }
 
+static pc_status takes_a_batch(job *j, pc_tensor **x, pc_tensor **labels)
+{
+    pc_batch batch;
+    if (!pc_loader_next(j->loader, &batch) && (pc_failed() || !pc_loader_next(j->loader, &batch)))
+        return pc_error_last()->status;
+    *x = batch.x;
+    *labels = batch.y;
+    return PC_OK;
+}
+
+static pc_status lowers_the_rate(job *j, pc_tensor **x, pc_tensor **labels)
+{
+    (void)x, (void)labels;
+    pc_optimizer_set_lr(j->optimizer, 0.75 * pc_optimizer_lr(j->optimizer));
+    return PC_OK;
+}
+
+static pc_status forgets_moments(job *j, pc_tensor **x, pc_tensor **labels)
+{
+    (void)x, (void)labels;
+    return pc_optimizer_reset(j->optimizer);
+}
+
+/* Batches that stay on the device, or come from the host. */
+static void give_batches(job *j, int kind)
+{
+    PC_SCOPE {
+        pc_tensor *x = pc_cat((pc_tensor *[]){pictures(1, BATCH), pictures(2, BATCH), pictures(3, SHORT)}, 3, 0);
+        pc_tensor *y = pc_cat((pc_tensor *[]){classes(1, BATCH), classes(2, BATCH), classes(3, SHORT)}, 3, 0);
+        j->loader = pc_loader_from_tensors(x, y, .batch = 3, .shuffle = true, .device = test_device(),
+                                           .resident = kind ? PC_RESIDENCE_NO : PC_RESIDENCE_AUTO);
+    }
+    assert_not_null_ok(j->loader);
+}
+
+/* A launch would train on one batch again and again, at the rate that was there first. */
+static void what_the_host_does_is_not_recorded(void **state)
+{
+    (void)state;
+    static const struct {
+        pc_status (*first)(job *j, pc_tensor **x, pc_tensor **labels);
+        const char *why;
+    } kinds[] = {{takes_a_batch, "pc_loader_next"},
+                 {takes_a_batch, "pc_loader_next"},
+                 {lowers_the_rate, "pc_optimizer_set_lr"},
+                 {forgets_moments, "pc_optimizer_reset"}};
+    for (int k = 0; k < (int)(sizeof kinds / sizeof *kinds); k++) {
+        job plain, recorded;
+        assert_true(begin(&plain, true, false) && begin(&recorded, true, false));
+        plain.first = recorded.first = kinds[k].first;
+        give_batches(&plain, k);
+        give_batches(&recorded, k);
+        pc_step *step = pc_step_new(learn, &recorded, recorded.optimizer);
+        for (int i = 0; i < 7; i++) {
+            assert_ok(learn(&plain));
+            assert_ok(pc_step_run(step));
+            assert_same(plain.optimizer, recorded.optimizer);
+            assert_same_bits(plain.loss, recorded.loss);
+        }
+        assert_close(pc_optimizer_lr(plain.optimizer), pc_optimizer_lr(recorded.optimizer), 0);
+        assert_non_null(strstr(pc_step_why(step), kinds[k].why));
+        assert_false(pc_failed());
+        pc_step_free(step);
+        end(&plain);
+        end(&recorded);
+    }
+}
+
 /* --- what fails --- */
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_bits_of_plain_steps),   cmocka_unit_test(random_numbers_are_not_recorded),
-        cmocka_unit_test(reading_is_not_recorded),   cmocka_unit_test(turns_cost_nothing),
-        cmocka_unit_test(what_the_first_call_makes), cmocka_unit_test(gradients_add_up),
-        cmocka_unit_test(turns_share_memory),        cmocka_unit_test(another_optimizer_is_not_recorded),
+        cmocka_unit_test(the_bits_of_plain_steps),
+        cmocka_unit_test(random_numbers_are_not_recorded),
+        cmocka_unit_test(reading_is_not_recorded),
+        cmocka_unit_test(turns_cost_nothing),
+        cmocka_unit_test(what_the_first_call_makes),
+        cmocka_unit_test(gradients_add_up),
+        cmocka_unit_test(turns_share_memory),
+        cmocka_unit_test(another_optimizer_is_not_recorded),
+        cmocka_unit_test(what_the_host_does_is_not_recorded),
     };
     return cmocka_run_group_tests_name("train.step", tests, NULL, tidy);
 }

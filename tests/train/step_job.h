@@ -16,14 +16,18 @@ typedef struct job {
     pc_tensor *x[PC__STEP_TURNS], *labels[PC__STEP_TURNS], *loss; /* what a whole step works with */
     int turn, turns;
     int calls;
-    bool reads; /* look at the loss, in the middle */
-    bool noise; /* random numbers beside dropout */
+    bool reads;                                                           /* look at the loss, in the middle */
+    bool noise;                                                           /* random numbers beside dropout */
+    pc_status (*first)(struct job *j, pc_tensor **x, pc_tensor **labels); /* what a step begins with; NULL: nothing */
+    pc_loader *loader;
 } job;
 
 static pc_status learn_from(job *j, pc_tensor *x, pc_tensor *labels)
 {
     pc_status status = PC_OK;
     j->calls++;
+    if (j->first && j->first(j, &x, &labels) != PC_OK)
+        return pc_error_last()->status;
     PC_SCOPE {
         pc_tensor *noisy = j->noise ? pc_add(x, pc_rand(pc_tensor_shape(x), PC_F32, test_device())) : x;
         pc_tensor *loss = pc_cross_entropy(pc_forward(j->net, noisy), labels);
@@ -90,6 +94,7 @@ static void end(job *j)
         pc_tensor_free(j->labels[i]);
     }
     pc_tensor_free(j->loss);
+    pc_loader_free(j->loader);
     pc_optimizer_free(j->optimizer);
     pc_module_free(j->net);
 }
