@@ -88,10 +88,19 @@ static void forget_before(pc_ema *e)
     }
 }
 
+/* Recorded steps look at the mark (nn/watch.c): while it is there, no launch repeats an update. */
+static void mark(const pc_ema *e, bool in)
+{
+    for (int i = 0; i < e->count; i++)
+        e->names[i].tensor->averaged = in;
+}
+
 void pc_ema_free(pc_ema *ema)
 {
     if (!ema)
         return;
+    if (ema->in)
+        mark(ema, false);
     if (ema->before)
         forget_before(ema);
     for (int i = 0; i < ema->count; i++) {
@@ -192,6 +201,7 @@ pc_status pc_ema_swap_in(pc_ema *ema)
     PC__TRY(check_swap(ema, "pc_ema_swap_in", false));
     pc_status status = keep_before(ema);
     ema->in = status == PC_OK;
+    mark(ema, ema->in);
     if (ema->in)
         status = put(ema, ema->average);
     else
@@ -205,6 +215,7 @@ pc_status pc_ema_swap_out(pc_ema *ema)
     PC__TRY(check_swap(ema, "pc_ema_swap_out", true));
     PC__TRY(put(ema, ema->before));
     forget_before(ema);
+    mark(ema, false);
     ema->in = false;
     return PC_OK;
 }

@@ -39,7 +39,7 @@ static uint64_t state_of(const pc_module *m)
     }
     for (int i = 0; i < m->parameter_count; i++) {
         const pc_tensor *t = m->parameters[i].object;
-        hash = mixed(hash, (uintptr_t)t + pc_requires_grad(t));
+        hash = mixed(hash, ((uintptr_t)t + pc_requires_grad(t)) ^ (uint64_t)t->averaged << 63);
         hash = t->watch ? mixed(hash, t->watch->set->whole) : hash; /* it lies elsewhere each time */
     }
     for (int i = 0; i < m->buffer_count; i++)
@@ -51,7 +51,7 @@ static uint64_t parameters_of(const pc_optimizer *o)
 {
     uint64_t hash = 0;
     for (int i = 0; i < o->count; i++)
-        hash = mixed(hash, pc_requires_grad(o->parameters[i]));
+        hash = mixed(hash, pc_requires_grad(o->parameters[i]) | (uint64_t)o->parameters[i]->averaged << 1);
     return hash;
 }
 

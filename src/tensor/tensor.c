@@ -39,7 +39,7 @@ static pc_tensor *make(const pc__meta *meta, pc_device device, const char *maker
     t->ndim = (uint8_t)meta->ndim;
     t->requires_grad = false;
     t->output = 0;
-    t->moved = false;
+    t->moved = t->averaged = false;
     memcpy(t->shape, meta->shape, sizeof t->shape);
     memcpy(t->strides, meta->strides, sizeof t->strides);
     t->offset = meta->offset;

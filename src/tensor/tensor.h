@@ -15,6 +15,7 @@ struct pc_tensor {
     bool requires_grad;
     uint8_t output; /* which output of `node` this is */
     bool moved;     /* a module that had it has another tensor in its place (nn/move.c) */
+    bool averaged;  /* it holds an average in the place of what is trained (nn/ema.c) */
     int64_t shape[PC_MAX_DIMS];
     int64_t strides[PC_MAX_DIMS]; /* in elements */
     int64_t offset;               /* of the first element in the storage, in elements */

@@ -159,6 +159,7 @@ static void in_and_out(pc_dtype dtype)
         assert_true(distance(own, before) > 0);
         assert_fails(pc_ema_swap_in(j.ema), PC_ERR_STATE, "already in the network");
         assert_fails(pc_ema_update(j.ema), PC_ERR_STATE, "pc_ema_swap_out first");
+        assert_fails(pc_step_run(step), PC_ERR_STATE, "pc_ema_swap_out first"); /* and not by a launch */
         assert_ok(pc_ema_swap_out(j.ema));
         assert_true(distance(own, before) == 0);
         assert_fails(pc_ema_swap_out(j.ema), PC_ERR_STATE, "not in the network");
