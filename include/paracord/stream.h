@@ -140,7 +140,8 @@ PC_API PC_MUST_USE pc_status pc_event_elapsed(pc_event *start, pc_event *end, do
  * (pc_graph_text). What no recording can hold (data on the host, waiting for the device) fails with PC_ERR_STATE,
  * naming the call and its place; pc_graph_end then fails too, gradients, loss scalers and the counts of optimisers are
  * what they were before, and tensors made meanwhile have no result until they are written. A launch does what was queued then, whatever mode a
- * network or a setting of the thread has by now (pc_step_run looks: step.h).
+ * network or a setting of the thread has by now (pc_step_run looks: step.h). So random numbers, dropout's too, are those
+ * that were drawn then, in every launch; for a training step pc_step_run draws new ones for dropout.
  *
  * Threads: a recording belongs to the thread that began it, and ends with that thread at the latest. Until then what
  * another thread asks of its streams (queuing, waiting, reading, pc_graph_begin and pc_graph_end, pc_stream_free, which
