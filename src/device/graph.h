@@ -89,6 +89,9 @@ static inline pc_status pc__graph_gives(pc_stream *stream, pc__storage *storage)
                                                                          : PC_OK;
 }
 
+/* Launches read what was there before the recording and what nobody but the graph holds any more. */
+bool pc__graph_reads_lost(const pc_graph *graph);
+
 /* So many references of the storage are the recording's on `stream`. */
 int pc__graph_holds(const pc_stream *stream, const pc__storage *storage);
 

@@ -70,6 +70,16 @@ void pc__graph_forget(pc_graph *graph)
     graph->use_count = graph->use_room = 0;
 }
 
+bool pc__graph_reads_lost(const pc_graph *graph)
+{
+    for (int i = 0; i < graph->use_room; i++) {
+        const pc__graph_use *use = &graph->uses[i];
+        if (use->storage && !use->made && !use->renews && atomic_load(&use->storage->references) == 1)
+            return true;
+    }
+    return false;
+}
+
 static bool has_work(const pc__storage *storage)
 {
     bool found = false;

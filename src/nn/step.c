@@ -18,6 +18,7 @@ typedef struct recording {
     pc__watch watch; /* what its work depends on */
     uint64_t seed;   /* of its draws */
     int64_t draws;   /* so many */
+    int launches;
 } recording;
 
 struct pc_step {
@@ -29,6 +30,7 @@ struct pc_step {
     recording turn[PC__STEP_TURNS];
     pc_tensor *base; /* int64 [1]: the generator's step where the next launch begins */
     int64_t drawn;   /* what it has when all that is queued is done; -1: nobody knows */
+    int lost;        /* recordings one after another whose tensors the program let go of behind the first launch */
     char why[PC_MESSAGE_MAX];
 };
 
@@ -157,6 +159,21 @@ static pc_graph *record(pc_step *s, recording *r, const pc_stream *current)
     return graph;
 }
 
+/* Called now, the function would read other tensors than those: none can be had that nobody holds. Where that happens
+ * again and again, recording is of no use. */
+static void give_up_lost(pc_step *s, recording *r)
+{
+    enum { LOST_MOST = 3 };
+    if (!r->graph || !pc__graph_reads_lost(r->graph))
+        return;
+    forget(r);
+    s->lost = r->launches > 1 ? 0 : s->lost + 1;
+    if (s->lost == LOST_MOST)
+        snprintf(s->why, sizeof s->why,
+                 "pc_step: the step reads new tensors each time, which no recording can hold; "
+                 "pc_copy what is new into tensors that were made before");
+}
+
 /* What a function makes in its first call alone may be what no recording can hold: it is asked once more behind that. */
 static void give_up(pc_step *s)
 {
@@ -175,6 +192,7 @@ static pc_status make_graph(pc_step *s, recording *r)
     PC__TRY(stream ? pc_stream_synchronize(stream) : PC_ERR_DEVICE);
     pc_error before = pc__error_take();
     r->graph = record(s, r, stream);
+    r->launches = 0;
     r->raises = o->raises;
     r->guarded = o->guarded;
     if (!r->graph)
@@ -184,7 +202,7 @@ static pc_status make_graph(pc_step *s, recording *r)
     return s->stream ? pc__stream_finish(s->stream, "pc_step_run") : PC_OK; /* nothing but places in its queue */
 }
 
-static pc_status launch(pc_step *s, const recording *r)
+static pc_status launch(pc_step *s, recording *r)
 {
     pc_optimizer *o = s->optimizer;
     PC__TRY(pc__optimizer_sound(o));
@@ -198,6 +216,7 @@ static pc_status launch(pc_step *s, const recording *r)
     o->settings.step += r->raises;
     o->counted += r->raises;
     o->guarded |= r->guarded;
+    r->launches++;
     s->drawn += r->draws;
     pc_generator_set((pc_generator){r->seed, (uint64_t)s->drawn});
     return PC_OK;
@@ -219,6 +238,7 @@ pc_status pc__step_run(pc_step *step, int turn)
     bool numbers = pc__watch_same_optimizer(&r->watch, step->optimizer) && r->seed == pc_generator_get().seed;
     if (r->graph && !numbers)
         forget(r);
+    give_up_lost(step, r);
     const bool plain = step->why[0] || has_gradients(step->optimizer);
     if (!r->graph && !plain)
         PC__TRY(make_graph(step, r));

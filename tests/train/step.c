@@ -288,6 +288,46 @@ static void what_the_host_does_is_not_recorded(void **state)
     }
 }
 
+/* New tensors in the place of `x`: a recording would go on with those that it was made of. After one run they are gone
+ * again, or stay for three. */
+static void compare_new_tensors(int runs_each, const char *why)
+{
+    job plain, recorded;
+    assert_true(begin(&plain, true, true) && begin(&recorded, true, true));
+    pc_step *step = pc_step_new(learn, &recorded, recorded.optimizer);
+    pc_generator generator = {3, 0};
+    for (int i = 0; i < 5 * runs_each; i++) {
+        for (int k = 0; k < 2 && i % runs_each == 0; k++)
+            PC_SCOPE {
+                job *j = k ? &recorded : &plain;
+                pc_tensor_free(j->x[0]);
+                j->x[0] = pc_tensor_retain(pictures(i, BATCH));
+            }
+        pc_generator_set(generator);
+        assert_ok(learn(&plain));
+        pc_generator_set(generator);
+        assert_ok(pc_step_run(step));
+        generator = pc_generator_get();
+        assert_same(plain.optimizer, recorded.optimizer);
+        assert_same_bits(plain.loss, recorded.loss);
+    }
+    if (why)
+        assert_non_null(strstr(pc_step_why(step), why));
+    else
+        assert_null(pc_step_why(step));
+    assert_int_equal(recorded.calls, 5);
+    pc_step_free(step);
+    end(&plain);
+    end(&recorded);
+}
+
+static void new_tensors_are_recorded_anew(void **state)
+{
+    (void)state;
+    compare_new_tensors(1, "reads new tensors each time");
+    compare_new_tensors(3, NULL);
+}
+
 /* --- what fails --- */
 
 int main(void)
@@ -302,6 +342,7 @@ int main(void)
         cmocka_unit_test(turns_share_memory),
         cmocka_unit_test(another_optimizer_is_not_recorded),
         cmocka_unit_test(what_the_host_does_is_not_recorded),
+        cmocka_unit_test(new_tensors_are_recorded_anew),
     };
     return cmocka_run_group_tests_name("train.step", tests, NULL, tidy);
 }
