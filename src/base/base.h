@@ -112,6 +112,10 @@ extern _Thread_local pc__modes pc__mode;
 /* Log a line when a callback wants the level. */
 void pc__log(pc_log_level level, const char *format, ...) PC_PRINTF(2, 3);
 
+/* Which of the words the variable of the environment says. -1: it is not set or empty; or it says something else, which is
+ * told on standard error with the words that there are. */
+int pc__env_word(const char *variable, const char *const *words, int count);
+
 /* Reserve the next step of the calling thread's generator. */
 pc_generator pc__generator_next(void);
 

@@ -6,7 +6,6 @@
 
 #include <paracord/device.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define DECLARE(level)                                                                                                 \
@@ -41,16 +40,18 @@ static bool runs(const char *level)
     return strcmp(level, "base") == 0;
 }
 
-/* The widest, or a narrower one that is asked for. */
+/* The widest, or a narrower one that is asked for: of those that this machine has. */
 static void choose(void)
 {
-    const char *wanted = getenv("PARACORD_SIMD");
+    const char *names[PC__COUNT(levels)] = {levels[0].name};
+    int place[PC__COUNT(levels)] = {0}, count = 1;
     for (int i = 1; i < PC__COUNT(levels); i++)
-        if (runs(levels[i].name))
-            chosen = i;
-    for (int i = 0; wanted && i < chosen; i++)
-        if (strcmp(wanted, levels[i].name) == 0)
-            chosen = i;
+        if (runs(levels[i].name)) {
+            names[count] = levels[i].name;
+            place[count++] = i;
+        }
+    const int wanted = pc__env_word("PARACORD_SIMD", names, count);
+    chosen = place[wanted < 0 ? count - 1 : wanted];
 }
 
 const pc__kernel *pc__cpu_kernels(void)

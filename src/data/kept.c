@@ -8,7 +8,6 @@
 #include <paracord/memory.h>
 #include <paracord/ops.h>
 #include <paracord/threads.h>
-#include <stdlib.h>
 
 enum { SHARE = 2, CHUNK = 4 << 20 }; /* SHARE: of the device's free memory samples take one part in so many */
 
@@ -20,11 +19,12 @@ struct pc__kept {
 
 static bool is_refused(const char *things, pc_residence wanted, char *why, size_t n)
 {
-    const char *said = getenv("PARACORD_RESIDENT");
+    static const char *const words[] = {"no", "0", "yes", "1"};
+    const int said = pc__env_word("PARACORD_RESIDENT", words, PC__COUNT(words));
     if (wanted == PC_RESIDENCE_NO)
         snprintf(why, n, "%s stay in host memory: asked for by .resident", things);
-    else if (said && (strcmp(said, "no") == 0 || strcmp(said, "0") == 0))
-        snprintf(why, n, "%s stay in host memory: PARACORD_RESIDENT=%s", things, said);
+    else if (said == 0 || said == 1)
+        snprintf(why, n, "%s stay in host memory: PARACORD_RESIDENT=%s", things, words[said]);
     else
         return false;
     return true;

@@ -12,8 +12,6 @@
 #include "device/trace.h"
 #include "device/wait.h"
 
-#include <stdlib.h>
-
 /* How many free blocks of a class are looked at for one that nobody waits for. */
 #define LOOKED_AT 16
 
@@ -45,8 +43,8 @@ static bool off; /* as PARACORD_CACHE says */
 
 static void ask(void)
 {
-    const char *said = getenv("PARACORD_CACHE");
-    off = said && strcmp(said, "off") == 0;
+    static const char *const words[] = {"off", "on"};
+    off = pc__env_word("PARACORD_CACHE", words, PC__COUNT(words)) == 0;
 }
 
 bool pc__cache_is_off(void)

@@ -1,8 +1,6 @@
 /* precision.c: how exact the calling thread wants its products, and who is to do its convolutions. */
 #include "device/backend.h"
 
-#include <stdlib.h>
-
 static _Thread_local pc_precision precision;
 static _Thread_local int conv = -1; /* -1: as the environment says */
 
@@ -24,10 +22,9 @@ pc_precision pc_matmul_precision_get(void)
 static void ask(void)
 {
     static const char *const names[] = {"own", "rule", "measured", "cudnn"};
-    const char *said = getenv("PARACORD_CHOICE");
-    for (int i = 0; said && i < PC__COUNT(names); i++)
-        if (strcmp(said, names[i]) == 0)
-            asked = (pc_choice)i;
+    const int said = pc__env_word("PARACORD_CHOICE", names, PC__COUNT(names));
+    if (said >= 0)
+        asked = (pc_choice)said;
 }
 
 pc_choice pc_choice_get(void)

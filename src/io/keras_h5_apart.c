@@ -8,7 +8,6 @@
 #include "io/keras_h5_ask.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #define NAME_MOST 4096
 #define WHAT_MOST 2048
@@ -74,8 +73,8 @@ static bool start(pc__jail *jail, pc__jail_plan *plan, uint64_t size)
 
 bool pc__h5_start(pc__jail *jail, pc__jail_plan *plan, const char *path, uint64_t size, const char *verb)
 {
-    const char *asked = getenv("PARACORD_JAIL");
-    if (asked && strcmp(asked, "off") == 0)
+    static const char *const ways[] = {"off", "on"};
+    if (pc__env_word("PARACORD_JAIL", ways, PC__COUNT(ways)) == 0)
         return false;
     /* Under the lock nobody of this library is inside HDF5, whose state the child goes on with; and it is silent. */
     pc__h5_quiet quiet = pc__h5_enter();
