@@ -167,7 +167,7 @@ static int64_t whole_of(const char *word, const uint8_t *at)
 /* From the end, so that it can be done where the numbers lie. */
 static void widen(const pc__weight *t, uint8_t *data, int to)
 {
-    const int from = t->type->bytes;
+    const int from = t->type->bits / 8;
     for (int64_t i = t->count - 1; i >= 0; i--) {
         const int64_t whole = whole_of(t->type->name, data + i * from);
         const int32_t small = (int32_t)whole;

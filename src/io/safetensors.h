@@ -8,30 +8,35 @@
 
 #include <paracord/weights.h>
 
-/* What stands in files: name, bytes of a number, the dtype that it is read as, how (0: as it is, 'w': whole numbers made
+/* What stands in files: name, bits of a number, the dtype that it is read as, how (0: as it is, 'w': whole numbers made
  * wider, 'x': not at all). */
 #define PC__WEIGHT_TYPES(X)                                                                                            \
-    X("BOOL", 1, PC_BOOL, 0)                                                                                           \
-    X("U8", 1, PC_U8, 0)                                                                                               \
-    X("I8", 1, PC_I32, 'w')                                                                                            \
-    X("I16", 2, PC_I32, 'w')                                                                                           \
-    X("U16", 2, PC_I32, 'w')                                                                                           \
-    X("I32", 4, PC_I32, 0)                                                                                             \
-    X("U32", 4, PC_I64, 'w')                                                                                           \
-    X("I64", 8, PC_I64, 0)                                                                                             \
-    X("U64", 8, PC_I64, 'x')                                                                                           \
-    X("F16", 2, PC_F16, 0)                                                                                             \
-    X("BF16", 2, PC_BF16, 0)                                                                                           \
-    X("F32", 4, PC_F32, 0)                                                                                             \
-    X("F64", 8, PC_F64, 0)                                                                                             \
-    X("F8_E4M3", 1, PC_F16, 'x')                                                                                       \
-    X("F8_E5M2", 1, PC_F16, 'x')                                                                                       \
-    X("F8_E8M0", 1, PC_F16, 'x')                                                                                       \
-    X("C64", 8, PC_F32, 'x')
+    X("BOOL", 8, PC_BOOL, 0)                                                                                           \
+    X("U8", 8, PC_U8, 0)                                                                                               \
+    X("I8", 8, PC_I32, 'w')                                                                                            \
+    X("I16", 16, PC_I32, 'w')                                                                                          \
+    X("U16", 16, PC_I32, 'w')                                                                                          \
+    X("I32", 32, PC_I32, 0)                                                                                            \
+    X("U32", 32, PC_I64, 'w')                                                                                          \
+    X("I64", 64, PC_I64, 0)                                                                                            \
+    X("U64", 64, PC_I64, 'x')                                                                                          \
+    X("F16", 16, PC_F16, 0)                                                                                            \
+    X("BF16", 16, PC_BF16, 0)                                                                                          \
+    X("F32", 32, PC_F32, 0)                                                                                            \
+    X("F64", 64, PC_F64, 0)                                                                                            \
+    X("F8_E4M3", 8, PC_F16, 'x')                                                                                       \
+    X("F8_E5M2", 8, PC_F16, 'x')                                                                                       \
+    X("F8_E8M0", 8, PC_F16, 'x')                                                                                       \
+    X("F8_E4M3FNUZ", 8, PC_F16, 'x')                                                                                   \
+    X("F8_E5M2FNUZ", 8, PC_F16, 'x')                                                                                   \
+    X("F6_E2M3", 6, PC_F16, 'x')                                                                                       \
+    X("F6_E3M2", 6, PC_F16, 'x')                                                                                       \
+    X("F4", 4, PC_F16, 'x')                                                                                            \
+    X("C64", 64, PC_F32, 'x')
 
 typedef struct pc__weight_type {
     const char *name;
-    int bytes;
+    int bits; /* of what is read whole bytes */
     pc_dtype dtype;
     char how;
 } pc__weight_type;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 static const pc__weight_type types[] = {
-#define ROW(name, bytes, dtype, how) {name, bytes, dtype, how},
+#define ROW(name, bits, dtype, how) {name, bits, dtype, how},
     PC__WEIGHT_TYPES(ROW)
 #undef ROW
 };
@@ -66,14 +66,15 @@ static pc_status take_type(const pc_weights *w, pc__json *in, pc__text *text, pc
     return t->type ? PC_OK
                    : pc__fail(PC_ERR_FORMAT,
                               "%s: the tensor \"%.80s\" is of the type \"%.20s\", which is none of the "
-                              "format's",
+                              "format's that this version knows",
                               w->path, t->name, text->data);
 }
 
 static pc_status check_size(const pc_weights *w, const pc__weight *t)
 {
-    int64_t bytes;
-    if (__builtin_mul_overflow(t->count, t->type->bytes, &bytes) || t->end < t->begin || t->end - t->begin != bytes)
+    int64_t bits;
+    if (__builtin_mul_overflow(t->count, t->type->bits, &bits) || t->end < t->begin || bits % 8 ||
+        t->end - t->begin != bits / 8)
         return pc__fail(PC_ERR_FORMAT, "%s: the tensor \"%.80s\" has bytes %lld to %lld, which its shape does not need",
                         w->path, t->name, (long long)t->begin, (long long)t->end);
     return PC_OK;

@@ -42,7 +42,7 @@ static pc_status list_kept(const pc__pickle *state, pc__torch_storages *kept)
         if (!pc__torch_storage_of(state, &state->values[i], &type, key, &count))
             continue;
         PC__TRY(pc__grow((void **)&kept->list, &kept->room, kept->count, sizeof *kept->list));
-        kept->list[kept->count] = (pc__torch_storage){.bytes = type->bytes};
+        kept->list[kept->count] = (pc__torch_storage){.bytes = type->bits / 8};
         memcpy(kept->list[kept->count++].key, key, sizeof key);
     }
     pc__torch_sort(kept);

@@ -209,7 +209,7 @@ pc_status pc__torch_tensor_take(pc_weights *w, const pc__pickle *p, const pc__pi
         t->type = type_of(pc__pickle_at(p, call, 6));
         if (!t->type)
             return unclear(w, t);
-        count /= t->type->bytes;
+        count /= t->type->bits / 8;
     }
     if (work && (work->kind != PC__PICKLED_DICT || work->count))
         return pc__fail(PC_ERR_UNSUPPORTED,
@@ -221,9 +221,9 @@ pc_status pc__torch_tensor_take(pc_weights *w, const pc__pickle *p, const pc__pi
                         "%s: the tensor \"%.80s\" does not lie in one piece; in Python .contiguous() brings it there",
                         w->path, t->name);
     const pc__torch_storage *place = pc__torch_find(storages, key);
-    if (!place || offset->whole > count - t->count || count > place->bytes / t->type->bytes)
+    if (!place || offset->whole > count - t->count || count > place->bytes / (t->type->bits / 8))
         return pc__fail(PC_ERR_FORMAT, "%s: the numbers of the tensor \"%.80s\" are not all in it", w->path, t->name);
-    t->begin = place->begin + offset->whole * t->type->bytes;
-    t->end = t->begin + t->count * t->type->bytes;
+    t->begin = place->begin + offset->whole * (t->type->bits / 8);
+    t->end = t->begin + t->count * (t->type->bits / 8);
     return PC_OK;
 }

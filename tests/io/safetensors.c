@@ -96,6 +96,27 @@ static void what_others_write_is_read(void **state)
     pc_weights_free(file);
 }
 
+/* Numbers of less than a byte, of which so many stand in a file as fill whole ones. */
+static void types_that_are_not_read(void **state)
+{
+    (void)state;
+    static const char header[] = "{\"four\":{\"dtype\":\"F4\",\"shape\":[2,3],\"data_offsets\":[0,3]},"
+                                 "\"six\":{\"dtype\":\"F6_E2M3\",\"shape\":[4],\"data_offsets\":[3,6]},"
+                                 "\"eight\":{\"dtype\":\"F8_E4M3FNUZ\",\"shape\":[2],\"data_offsets\":[6,8]},"
+                                 "\"one\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[8,10]}}";
+    write_file(header, 10);
+    pc_weights *file = pc_weights_open(path);
+    assert_not_null_ok(file);
+    assert_int_equal(pc_weights_count(file), 4);
+    assert_fails(pc_weights_read(file, "four", test_device()), PC_ERR_UNSUPPORTED, "2 dimensions of F4");
+    assert_fails(pc_weights_read(file, "six", test_device()), PC_ERR_UNSUPPORTED, "F6_E2M3");
+    assert_fails(pc_weights_read(file, "eight", test_device()), PC_ERR_UNSUPPORTED, "F8_E4M3FNUZ");
+    pc_tensor *one = pc_weights_read(file, "one", test_device());
+    assert_not_null_ok(one);
+    pc_tensor_free(one);
+    pc_weights_free(file);
+}
+
 static pc_module *small_net(void)
 {
     return on_device(pc_sequential(pc_linear(3, 4), pc_batch_norm1d_new(4, (pc_batch_norm_options){0}),
@@ -236,6 +257,8 @@ static void wrong_files(void **state)
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,8]}}", 8, "cannot be understood"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2.0],\"data_offsets\":[0,8]}}", 8, "cannot be understood"},
         {"{\"a\":{\"dtype\":\"F31\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8, "of the type \"F31\""},
+        {"{\"a\":{\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[0,1]}}", 1, "does not need"},
+        {"{\"a\":{\"dtype\":\"F6_E3M2\",\"shape\":[4],\"data_offsets\":[0,4]}}", 4, "does not need"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2]}}", 8, "cannot be understood"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"shape\":[2],\"data_offsets\":[0,8]}}", 8, "cannot be understood"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8,9]}}", 8, "cannot be understood"},
@@ -268,6 +291,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_others_write_is_read),
+        cmocka_unit_test(types_that_are_not_read),
         cmocka_unit_test(modules_come_back),
         cmocka_unit_test(dtypes_are_converted),
         cmocka_unit_test(parts_by_prefix),
