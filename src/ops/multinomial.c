@@ -1,7 +1,14 @@
 /* multinomial.c: drawing places by their weights, by the thread's generator. */
+#include "device/graph.h"
 #include "ops/table.h"
 
 #include <paracord/no_grad.h>
+
+/* What is drawn of each row: places [..., count], and by which numbers [..., 1] the row is known to be one to draw from,
+ * finite and above 0. */
+typedef struct drawn {
+    pc_tensor *places, *total, *least;
+} drawn;
 
 /* Exponentially distributed numbers of the weights' shape, never 0. */
 static pc_tensor *exponential(pc_tensor *weights)
@@ -13,16 +20,19 @@ static pc_tensor *exponential(pc_tensor *weights)
 
 /* Of weights over exponential numbers each is the largest with its probability, and the next ones are what would be drawn
  * from the rest. */
-static pc_tensor *draw_apart(pc_tensor *weights, int64_t count)
+static drawn draw_apart(pc_tensor *weights, int64_t count)
 {
-    pc_tensor *places = NULL, *times = exponential(weights);
-    pc_tensor *values = times ? pc_topk(pc_div(weights, times), count, -1, true, &places) : NULL;
-    return values ? places : NULL;
+    drawn d = {0};
+    pc_tensor *times = exponential(weights);
+    pc_tensor *values = times ? pc_topk(pc_div(weights, times), count, -1, true, &d.places) : NULL;
+    d.least = pc_slice(values, -1, count - 1, count, 1);
+    d.total = pc_sum_dims(weights, PC_SHAPE(-1), true);
+    return d;
 }
 
 /* Where uniform numbers up to the sum of all weights fall among their running sums. What rounding lifts to the sum itself
  * is the last place that has a weight. */
-static pc_tensor *draw_again(pc_tensor *weights, int64_t count)
+static drawn draw_again(pc_tensor *weights, int64_t count)
 {
     pc_shape shape = pc_tensor_shape(weights);
     const int last = shape.ndim - 1;
@@ -31,7 +41,31 @@ static pc_tensor *draw_again(pc_tensor *weights, int64_t count)
     shape.dim[last] = count;
     pc_tensor *at = pc_mul(pc_rand(shape, PC_F32, weights->storage->device), all);
     pc_tensor *most = pc_searchsorted(sums, all, false);
-    return most ? pc_minimum(pc_searchsorted(sums, at, true), most) : NULL;
+    return (drawn){pc_minimum(pc_searchsorted(sums, at, true), most), all, all};
+}
+
+/* Which rows are to be drawn from, bool [..., 1]; what is NaN is nowhere at least 0. */
+static pc_tensor *sound_rows(pc_tensor *weights, const drawn *d)
+{
+    pc_tensor *none = pc_zeros(PC_SHAPE(1), PC_F32, weights->storage->device);
+    pc_tensor *lowest = pc_min_dim(weights, -1, true, NULL);
+    return pc_logical_and(pc_logical_and(pc_ge(lowest, none), pc_isfinite(d->total)), pc_gt(d->least, none));
+}
+
+/* The places, where all rows are sound. Where that is not known yet, those of others are n, which is then found to be none. */
+static pc_tensor *checked(pc_tensor *weights, const drawn *d, int64_t n, int64_t each)
+{
+    const pc_device device = weights->storage->device;
+    pc_tensor *sound = sound_rows(weights, d);
+    if (sound && d->places && device.type == PC_CPU && !pc__graph_here(device))
+        return pc_item(pc_all(sound)) != 0 ? d->places
+                                           : pc__null(PC_ERR_RANGE,
+                                                      "multinomial: the weights of each row must be at least 0, have a "
+                                                      "finite sum, and %lld of them must be above 0",
+                                                      (long long)each);
+    pc_tensor *places = pc_where(sound, d->places, pc_full(PC_SHAPE(1), (double)n, PC_I64, device));
+    pc_tensor *there = pc_index_select(pc_arange(0, (double)n, 1, PC_I64, device), 0, pc_reshape(places, PC_SHAPE(-1)));
+    return pc_reshape(there, pc_tensor_shape(places));
 }
 
 pc_tensor *pc_multinomial(pc_tensor *weights, int64_t count, bool replacement)
@@ -51,8 +85,11 @@ pc_tensor *pc_multinomial(pc_tensor *weights, int64_t count, bool replacement)
     PC_SCOPE {
         PC_NO_GRAD {
             pc_tensor *w = pc__as_dtype(weights, PC_F32);
-            if (w)
-                result = pc_keep(replacement && count > 1 ? draw_again(w, count) : draw_apart(w, count));
+            if (w) {
+                const bool again = replacement && count > 1;
+                const drawn d = again ? draw_again(w, count) : draw_apart(w, count);
+                result = pc_keep(checked(w, &d, n, again ? 1 : count));
+            }
         }
     }
     return result;

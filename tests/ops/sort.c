@@ -188,9 +188,43 @@ static void draws(void **state)
     assert_no_leak();
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(refuses), cmocka_unit_test(long_lists),
+/* PyTorch refuses these, too. Where work is done later it is told when the places are read. */
+static void weights_to_draw_from(void **state)
+{
+    (void)state;
+    static const struct {
+        float weights[2][3];
+        int count;
+        bool replacement, good;
+    } cases[] = {
+        {{{1, 1, 1}, {0, 0, 0}}, 1, false, false},       {{{0, 0, 0}, {1, 1, 1}}, 2, true, false},
+        {{{-1, 2, 1}, {1, 1, 1}}, 2, false, false},      {{{1, 1, 1}, {2, -1, 1}}, 2, true, false},
+        {{{1, 1, 1}, {NAN, 1, 1}}, 1, true, false},      {{{NAN, 1, 1}, {1, 1, 1}}, 2, true, false},
+        {{{1, INFINITY, 1}, {1, 1, 1}}, 2, true, false}, {{{3e38F, 3e38F, 0}, {1, 1, 1}}, 2, true, false},
+        {{{0, 1, 0}, {1, 1, 1}}, 2, false, false},       {{{0, 1, 0}, {1, 0, 0}}, 2, true, true},
+        {{{0, 1, 1e-30F}, {1, 2, 0}}, 2, false, true},
+    };
+    for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++)
+        PC_SCOPE {
+            int64_t drawn[4];
+            pc_tensor *w = pc_from_data(cases[i].weights, PC_SHAPE(2, 3), PC_F32, test_device());
+            pc_tensor *t = pc_multinomial(w, cases[i].count, cases[i].replacement);
+            const size_t bytes = 2 * (size_t)cases[i].count * sizeof *drawn;
+            const pc_status status = t ? pc_read(t, drawn, bytes) : pc_error_last()->status;
+            if (status != (cases[i].good ? PC_OK : PC_ERR_RANGE))
+                fail_msg("case %d: %s", i, pc_failed() ? pc_error_last()->message : "no error");
+            for (int k = 0; cases[i].good && k < 2 * cases[i].count; k++)
+                assert_true(cases[i].weights[k / cases[i].count][drawn[k]] > 0);
+            if (test_device().type == PC_CPU && !cases[i].good)
+                assert_non_null(strstr(pc_error_last()->message, "multinomial: the weights"));
+            pc_error_clear();
+        }
+    assert_no_leak();
+}
+
+static const struct CMUnitTest tests[] = {cmocka_unit_test(refuses),   cmocka_unit_test(long_lists),
                                           cmocka_unit_test(as_on_cpu), cmocka_unit_test(gradients),
-                                          cmocka_unit_test(draws)};
+                                          cmocka_unit_test(draws),     cmocka_unit_test(weights_to_draw_from)};
 
 int main(void)
 {
