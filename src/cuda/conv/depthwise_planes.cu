@@ -23,22 +23,26 @@ struct share {
     int channel, part, column;
 };
 
-template <class T> __device__ __forceinline__ share share_of(const operands<T> &of, unsigned item, int c, int width)
+/* False where the thread has nothing. Behind it what comes before the kernel is done. */
+template <class T> __device__ __forceinline__ bool take_share(const operands<T> &of, int channels, share &at)
 {
-    const unsigned line = item / width, plane = line / of.down;
-    return {of.first + plane, static_cast<int>((of.channel + plane) % c), static_cast<int>(line - plane * of.down),
-            static_cast<int>(item - line * width)};
+    const unsigned item = blockIdx.x * BLOCK + threadIdx.x;
+    const unsigned line = item / of.across, plane = line / of.down;
+    pc::wait_for_earlier();
+    at.plane = of.first + plane;
+    at.channel = static_cast<int>((of.channel + plane) % channels);
+    at.part = static_cast<int>(line - plane * of.down);
+    at.column = static_cast<int>(item - line * of.across);
+    return item < of.items;
 }
 
 template <class T, int K, int S, bool GAPS>
 __global__ void __launch_bounds__(BLOCK) strips(const __grid_constant__ pc__cuda_groups s, const operands<T> of)
 {
     typedef pc::math<T> M;
-    const unsigned item = blockIdx.x * BLOCK + threadIdx.x;
-    pc::wait_for_earlier();
-    if (item >= of.items)
+    share at;
+    if (!take_share(of, s.c, at))
         return;
-    const share at = share_of(of, item, s.c, s.ow);
     const T *weights = of.weight + at.channel * (K * K), *plane = of.from + at.plane * s.h * s.w;
     const int down = gap_of<GAPS>(s.dh), along = gap_of<GAPS>(s.dw);
     const int first = first_row(at.part, down), top = first * S - s.ph, left = at.column * S - s.pw;
@@ -74,11 +78,9 @@ __global__ void __launch_bounds__(BLOCK) squares(const __grid_constant__ pc__cud
 {
     typedef pc::math<T> M;
     constexpr int SEEN = (K + 1) / 2; /* rows and columns of y */
-    const unsigned item = blockIdx.x * BLOCK + threadIdx.x;
-    pc::wait_for_earlier();
-    if (item >= of.items)
+    share at;
+    if (!take_share(of, s.c, at))
         return;
-    const share at = share_of(of, item, s.c, of.across);
     const T *weights = of.weight + at.channel * (K * K), *plane = of.from + at.plane * s.oh * s.ow;
     const int row = s.ph / 2 + at.part * SQUARES, column = s.pw / 2 + at.column;
     M weight[K * K], sum[SQUARES][2][2] = {};
@@ -115,11 +117,9 @@ template <class T>
 __global__ void __launch_bounds__(BLOCK) any(const __grid_constant__ pc__cuda_groups s, const operands<T> of)
 {
     typedef pc::math<T> M;
-    const unsigned item = blockIdx.x * BLOCK + threadIdx.x;
-    pc::wait_for_earlier();
-    if (item >= of.items)
+    share at;
+    if (!take_share(of, s.c, at))
         return;
-    const share at = share_of(of, item, s.c, s.ow);
     const T *weights = of.weight + (long long)at.channel * s.kh * s.kw, *plane = of.from + at.plane * s.h * s.w;
     const int top = at.part * s.sh - s.ph, left = at.column * s.sw - s.pw;
     M sum = of.bias ? M(of.bias[at.channel]) : M(0);
@@ -142,11 +142,9 @@ template <class T>
 __global__ void __launch_bounds__(BLOCK) any_input(const __grid_constant__ pc__cuda_groups s, const operands<T> of)
 {
     typedef pc::math<T> M;
-    const unsigned item = blockIdx.x * BLOCK + threadIdx.x;
-    pc::wait_for_earlier();
-    if (item >= of.items)
+    share at;
+    if (!take_share(of, s.c, at))
         return;
-    const share at = share_of(of, item, s.c, s.w);
     const T *weights = of.weight + (long long)at.channel * s.kh * s.kw, *plane = of.from + at.plane * s.oh * s.ow;
     int row, left;
     M sum = 0;
