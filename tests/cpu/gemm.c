@@ -20,21 +20,54 @@ static layout layout_of(int kind, int64_t rows, int64_t columns)
     }
 }
 
-static void check(const kernels *k, int64_t m, int64_t n, int64_t depth, const int kinds[3], bool bias, bool add,
-                  pc__activation activation)
+/* A product of two matrices of one type. */
+typedef struct product {
+    const int64_t *size;
+    const int *kinds;
+    layout la, lb;
+    array a, b;
+    double *sums; /* [m, n], by plain loops in double: without bias and activation */
+} product;
+
+/* A dense copy as doubles. */
+static double *numbers_of(array a, layout l, int64_t rows, int64_t columns)
 {
-    layout la = layout_of(kinds[0], m, depth), lb = layout_of(kinds[1], depth, n), lc = layout_of(kinds[2], m, n);
-    array a = array_new(k, la.size, 1), b = array_new(k, lb.size, 2), c = array_new(k, lc.size, 3);
-    array before = array_new(k, lc.size, 3), extra = array_new(k, n, 4);
+    double *numbers = calloc((size_t)(rows * columns) + 1, sizeof *numbers);
+    assert_non_null(numbers);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            numbers[i * columns + j] = get(a, i * l.rs + j * l.cs);
+    return numbers;
+}
+
+static double *plain_sums(const product *p)
+{
+    const int64_t m = p->size[0], n = p->size[1], depth = p->size[2];
+    double *a = numbers_of(p->a, p->la, m, depth), *b = numbers_of(p->b, p->lb, depth, n);
+    double *sums = calloc((size_t)(m * n) + 1, sizeof *sums);
+    assert_non_null(sums);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t q = 0; q < depth; q++)
+            for (int64_t j = 0; j < n; j++)
+                sums[i * n + j] += a[i * depth + q] * b[q * n + j];
+    free(a), free(b);
+    return sums;
+}
+
+static void check(const kernels *k, const product *p, bool bias, bool add, pc__activation activation)
+{
+    const int64_t m = p->size[0], n = p->size[1], depth = p->size[2];
+    const layout lc = layout_of(p->kinds[2], m, n);
+    array c = array_new(k, lc.size, 3), before = array_new(k, lc.size, 3), extra = array_new(k, n, 4);
     pc__gemm g = {m,
                   n,
                   depth,
-                  a.data,
-                  la.rs,
-                  la.cs,
-                  b.data,
-                  lb.rs,
-                  lb.cs,
+                  p->a.data,
+                  p->la.rs,
+                  p->la.cs,
+                  p->b.data,
+                  p->lb.rs,
+                  p->lb.cs,
                   c.data,
                   lc.rs,
                   lc.cs,
@@ -44,21 +77,37 @@ static void check(const kernels *k, int64_t m, int64_t n, int64_t depth, const i
     assert_ok(k->gemm(&g));
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < n; j++) {
-            double want = (add ? get(before, i * lc.rs + j * lc.cs) : 0) + (bias ? get(extra, j) : 0), got;
-            for (int64_t p = 0; p < depth; p++)
-                want += get(a, i * la.rs + p * la.cs) * get(b, p * lb.rs + j * lb.cs);
-            want = activated(activation, want);
-            got = get(c, i * lc.rs + j * lc.cs);
+            const double got = get(c, i * lc.rs + j * lc.cs);
+            const double first = (add ? get(before, i * lc.rs + j * lc.cs) : 0) + (bias ? get(extra, j) : 0);
+            const double want = activated(activation, first + p->sums[i * n + j]);
             if (!(fabs(got - want) <= tolerance(k) * (1 + sqrt((double)depth))))
                 fail_msg("%s %s: %lldx%lldx%lld kinds %d%d%d bias %d add %d act %d at %lld,%lld: got %.9g, want %.9g",
-                         k->level, k->is_double ? "f64" : "f32", (long long)m, (long long)n, (long long)depth, kinds[0],
-                         kinds[1], kinds[2], bias, add, activation, (long long)i, (long long)j, got, want);
+                         k->level, k->is_double ? "f64" : "f32", (long long)m, (long long)n, (long long)depth,
+                         p->kinds[0], p->kinds[1], p->kinds[2], bias, add, activation, (long long)i, (long long)j, got,
+                         want);
         }
-    array_free(a), array_free(b), array_free(c), array_free(before), array_free(extra);
+    array_free(c), array_free(before), array_free(extra);
 }
 
-static void check_sizes(const kernels *k)
+/* The plain loops take longest: once for all levels and variants of a type, whose arrays are the same. */
+static void check_all(bool is_double, const int64_t size[3], const int kinds[3], int first_activation)
 {
+    const kernels type = {.is_double = is_double};
+    product p = {size, kinds, layout_of(kinds[0], size[0], size[2]), layout_of(kinds[1], size[2], size[1]),
+                 .sums = NULL};
+    p.a = array_new(&type, p.la.size, 1), p.b = array_new(&type, p.lb.size, 2);
+    p.sums = plain_sums(&p);
+    for (int i = 0; i < PC__COUNT(all_kernels); i++)
+        for (int variant = 0; variant < 3; variant++)
+            if (all_kernels[i].is_double == is_double && level_runs(all_kernels[i].level))
+                check(&all_kernels[i], &p, variant == 1, variant == 2,
+                      (pc__activation)((first_activation + variant) % 4));
+    array_free(p.a), array_free(p.b), free(p.sums);
+}
+
+static void products_agree(void **state)
+{
+    (void)state;
     static const int64_t sizes[][3] = {
         {0, 3, 4},     {3, 0, 4},      {3, 4, 0},     {1, 1, 1},     {1, 5, 7},     {5, 1, 33},
         {2, 3, 200},   {32, 1, 128},   {7, 64, 9},    {13, 65, 31},  {32, 128, 64}, {6, 48, 193},
@@ -66,19 +115,10 @@ static void check_sizes(const kernels *k)
         {1, 300, 40},  {600, 9, 20},   {70, 700, 10}, {45, 1, 37},   {9, 4, 70},    {37, 3, 2},
         {70, 49, 1},   {49, 1, 70},    {5, 133, 210}, {11, 96, 200}, {3, 128, 4},   {40, 83, 12},
     };
-    for (int i = 0; i < PC__COUNT(sizes); i++)
-        for (int kinds = 0; kinds < 4 * 4 * 3; kinds++) {
-            int kind[3] = {kinds % 4, kinds / 4 % 4, kinds / 16};
-            for (int variant = 0; variant < 3; variant++)
-                check(k, sizes[i][0], sizes[i][1], sizes[i][2], kind, variant == 1, variant == 2,
-                      (pc__activation)((i + variant) % 4));
-        }
-}
-
-static void products_agree(void **state)
-{
-    (void)state;
-    each_kernels(check_sizes);
+    for (int type = 0; type < 2; type++)
+        for (int i = 0; i < PC__COUNT(sizes); i++)
+            for (int kinds = 0; kinds < 4 * 4 * 3; kinds++)
+                check_all(type == 1, sizes[i], (const int[]){kinds % 4, kinds / 4 % 4, kinds / 16}, i);
 }
 
 static void check_threads(const kernels *k)

@@ -5,8 +5,6 @@
 #include "levels.h"
 #include "tensor/half.h"
 
-#include <paracord/random.h>
-
 typedef pc_status half_gemm(const pc__gemm *g, bool is_f16, bool wide);
 
 #define ROW(level) {#level, pc__gemm_half_##level},
@@ -45,7 +43,7 @@ static matrix matrix_new(int kind, int64_t rows, int64_t columns, bool is_f16, u
     a.bits = malloc((size_t)a.count * sizeof *a.bits);
     assert_non_null(a.bits);
     for (int64_t i = 0; i < a.count; i++)
-        a.bits[i] = bits_of(pc_uniform(seed, 5, (uint64_t)i) - 0.5, is_f16);
+        a.bits[i] = bits_of(noise(&seed) / 2, is_f16);
     return a;
 }
 
@@ -65,33 +63,85 @@ static pc__gemm product_of(const int64_t size[3], const matrix *a, const matrix 
                       .c_cs = c_cs};
 }
 
-static void check(int level, const int64_t size[3], const int kinds[3], bool is_f16, bool wide, bool bias,
-                  pc__activation activation)
+/* A dense copy as doubles: what each number of the plain loops is read from. */
+static double *numbers_of(const matrix *a, int64_t rows, int64_t columns, bool is_f16)
 {
-    const int64_t m = size[0], n = size[1], k = size[2];
-    matrix a = matrix_new(kinds[0], m, k, is_f16, 1), b = matrix_new(kinds[1], k, n, is_f16, 2);
-    matrix c = matrix_new(kinds[2], m, n, is_f16, 3), extra = matrix_new(0, 1, n, is_f16, 4);
+    double *numbers = calloc((size_t)(rows * columns) + 1, sizeof *numbers);
+    assert_non_null(numbers);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            numbers[i * columns + j] = number(a->bits[i * a->rs + j * a->cs], is_f16);
+    return numbers;
+}
+
+/* A product with its bias and activation. */
+typedef struct product {
+    const int64_t *size;
+    const int *kinds;
+    bool is_f16, wide, bias;
+    pc__activation activation;
+    matrix a, b, extra;
+    double *want; /* [m, n], by plain loops in double */
+} product;
+
+static void want_plain(product *p)
+{
+    const int64_t m = p->size[0], n = p->size[1], k = p->size[2];
+    double *a = numbers_of(&p->a, m, k, p->is_f16), *b = numbers_of(&p->b, k, n, p->is_f16);
+    double *extra = numbers_of(&p->extra, 1, n, p->is_f16);
+    p->want = calloc((size_t)(m * n) + 1, sizeof *p->want);
+    assert_non_null(p->want);
+    for (int64_t i = 0; i < m; i++) {
+        double *row = p->want + i * n;
+        if (p->bias)
+            memcpy(row, extra, (size_t)n * sizeof *row);
+        for (int64_t q = 0; q < k; q++)
+            for (int64_t j = 0; j < n; j++)
+                row[j] += a[i * k + q] * b[q * n + j];
+        for (int64_t j = 0; j < n; j++)
+            row[j] = p->activation == PC__ACT_RELU   ? fmax(row[j], 0)
+                     : p->activation == PC__ACT_TANH ? tanh(row[j])
+                                                     : row[j];
+    }
+    free(a), free(b), free(extra);
+}
+
+static void check(int level, const product *p)
+{
+    const int64_t m = p->size[0], n = p->size[1], k = p->size[2];
+    matrix c = matrix_new(p->kinds[2], m, n, p->is_f16, 3);
     float *result = calloc((size_t)c.count, sizeof *result);
     assert_non_null(result);
-    pc__gemm g = product_of(size, &a, &b, wide ? (void *)result : c.bits, c.rs, c.cs);
-    g.bias = bias ? extra.bits : NULL;
-    g.activation = activation;
-    assert_ok(levels[level].run(&g, is_f16, wide));
+    pc__gemm g = product_of(p->size, &p->a, &p->b, p->wide ? (void *)result : c.bits, c.rs, c.cs);
+    g.bias = p->bias ? p->extra.bits : NULL;
+    g.activation = p->activation;
+    assert_ok(levels[level].run(&g, p->is_f16, p->wide));
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < n; j++) {
-            double want = bias ? number(extra.bits[j], is_f16) : 0;
-            for (int64_t p = 0; p < k; p++)
-                want += number(a.bits[i * a.rs + p * a.cs], is_f16) * number(b.bits[p * b.rs + j * b.cs], is_f16);
-            want = activation == PC__ACT_RELU ? fmax(want, 0) : activation == PC__ACT_TANH ? tanh(want) : want;
             const int64_t at = i * c.rs + j * c.cs;
-            const double got = wide ? (double)result[at] : number(c.bits[at], is_f16);
-            const double room = 1e-6 * (1 + sqrt((double)k)) + (wide ? 0 : fabs(want) * (is_f16 ? 0x1p-11 : 0x1p-8));
+            const double want = p->want[i * n + j];
+            const double got = p->wide ? (double)result[at] : number(c.bits[at], p->is_f16);
+            const double room =
+                1e-6 * (1 + sqrt((double)k)) + (p->wide ? 0 : fabs(want) * (p->is_f16 ? 0x1p-11 : 0x1p-8));
             if (!(fabs(got - want) <= room))
                 fail_msg("%s %s: %lldx%lldx%lld kinds %d%d%d at %lld,%lld: got %.9g, want %.9g", levels[level].name,
-                         is_f16 ? "f16" : "bf16", (long long)m, (long long)n, (long long)k, kinds[0], kinds[1],
-                         kinds[2], (long long)i, (long long)j, got, want);
+                         p->is_f16 ? "f16" : "bf16", (long long)m, (long long)n, (long long)k, p->kinds[0], p->kinds[1],
+                         p->kinds[2], (long long)i, (long long)j, got, want);
         }
-    free(a.bits), free(b.bits), free(c.bits), free(extra.bits), free(result);
+    free(c.bits), free(result);
+}
+
+/* The plain loops take longest: once for all levels. */
+static void check_levels(product p)
+{
+    p.a = matrix_new(p.kinds[0], p.size[0], p.size[2], p.is_f16, 1);
+    p.b = matrix_new(p.kinds[1], p.size[2], p.size[1], p.is_f16, 2);
+    p.extra = matrix_new(0, 1, p.size[1], p.is_f16, 4);
+    want_plain(&p);
+    for (int level = 0; level < PC__COUNT(levels); level++)
+        if (level_runs(levels[level].name))
+            check(level, &p);
+    free(p.a.bits), free(p.b.bits), free(p.extra.bits), free(p.want);
 }
 
 static void products_agree(void **state)
@@ -103,15 +153,16 @@ static void products_agree(void **state)
         {6, 48, 1100},  {129, 33, 40}, {3, 5, 2100},   {8, 300, 20},  {300, 9, 20}, {1, 260, 1030}, {100, 1100, 3},
         {13, 200, 700}, {300, 2, 5},   {1, 1300, 333}, {2, 700, 801},
     };
-    for (int level = 0; level < PC__COUNT(levels); level++)
-        for (int i = 0; level_runs(levels[level].name) && i < PC__COUNT(sizes); i++)
-            for (int kinds = 0; kinds < 4 * 4 * 3; kinds++) {
-                const int kind[3] = {kinds % 4, kinds / 4 % 4, kinds / 16};
-                const pc__activation activation = (i + kinds) % 3 == 0   ? PC__ACT_RELU
-                                                  : (i + kinds) % 3 == 1 ? PC__ACT_TANH
-                                                                         : PC__ACT_NONE;
-                check(level, sizes[i], kind, (i + kinds) % 2, kinds % 5 == 0, kinds % 2, activation);
-            }
+    for (int i = 0; i < PC__COUNT(sizes); i++)
+        for (int kinds = 0; kinds < 4 * 4 * 3; kinds++)
+            check_levels((product){.size = sizes[i],
+                                   .kinds = (const int[]){kinds % 4, kinds / 4 % 4, kinds / 16},
+                                   .is_f16 = (i + kinds) % 2,
+                                   .wide = kinds % 5 == 0,
+                                   .bias = kinds % 2,
+                                   .activation = (i + kinds) % 3 == 0   ? PC__ACT_RELU
+                                                 : (i + kinds) % 3 == 1 ? PC__ACT_TANH
+                                                                        : PC__ACT_NONE});
 }
 
 static void any_threads_give_the_same_bits(void **state)
