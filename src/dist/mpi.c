@@ -1,6 +1,7 @@
 /* mpi.c: finding the MPI plug-in, and opening it in all ranks of a group or in none. */
 #include "dist/mpi.h"
 
+#include "base/base.h"
 #include "device/check.h"
 #include "device/plugin.h"
 #include "device/plugin_file.h"
@@ -9,6 +10,7 @@
 #include <dlfcn.h>
 #include <paracord/dist.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static const pc__mpi *mpi; /* NULL: not open, for the reason */
 static char reason[PC__PLUGIN_WHY];
@@ -104,6 +106,13 @@ static pc_status all_are_here(const pc__comm *comm)
         comm->group, late.message);
 }
 
+/* More ranks here than processors: those of the machine, as ranks may be bound to some each. */
+static bool is_crowded(void)
+{
+    const double quota = pc__cpu_quota(""), all = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    return pc_dist_local_size() > (quota > 0 ? PC__MIN(quota, all) : all);
+}
+
 /* Once for all ranks of the world. */
 static pc_status start(const pc__comm *comm)
 {
@@ -116,7 +125,7 @@ static pc_status start(const pc__comm *comm)
         status = all_are_here(comm);
     tried = tried || status == PC_OK;
     if (status == PC_OK && !started)
-        status = mpi->start(pc_dist_rank(), pc_dist_size());
+        status = mpi->start(pc_dist_rank(), pc_dist_size(), is_crowded());
     started = started || status == PC_OK;
     pthread_mutex_unlock(&lock);
     return status;

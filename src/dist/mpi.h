@@ -35,8 +35,8 @@ typedef struct pc__mpi {
     pc__engine engine; /* id[0] of open: calls are compared before they are made */
 
     /* Begin MPI, once a process, where it has not begun; all ranks of the world call it at about the same time. It must find
-     * this rank and size. */
-    pc_status (*start)(int rank, int size);
+     * this rank and size. `crowded`: ranks of this machine share processors. */
+    pc_status (*start)(int rank, int size, bool crowded);
 
     /* False where calls were given up: what MPI has begun, it may then go on with for ever. */
     bool (*is_sound)(void);

@@ -46,11 +46,14 @@ enum {
 extern const pc__mpi_host *pc__mpi_host_api;
 
 /* --- world.c: MPI's beginning and end --- */
-pc_status pc__mpi_start(int rank, int size);
+pc_status pc__mpi_start(int rank, int size, bool crowded);
 void pc__mpi_end(void);
 bool pc__mpi_runs(void);
 
 /* --- wait.c --- */
+
+/* From the start on: ranks of this machine share processors, and who waits leaves them to the others soon. */
+extern bool pc__mpi_crowded;
 
 /* What MPI says of something that has not worked. */
 pc_status pc__mpi_check(int result, const char *what);

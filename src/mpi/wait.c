@@ -5,10 +5,13 @@
 #include <time.h>
 
 #define POLLS 2000          /* that come first: a call between ranks of one machine is done by then */
+#define FEW_POLLS 16        /* of them where ranks share processors: most waits are for one that is not running */
 #define YIELDS 8            /* polls between which others may have the core: the rank that is waited for may need it */
 #define BUSY 2e-3           /* seconds in which it only yields */
 #define LOOK 1.0            /* seconds between looks at what other ranks say of themselves */
 #define LONGEST_REST 500000 /* ns */
+
+bool pc__mpi_crowded;
 
 static atomic_int given_up; /* 2: `given_up_why` says it */
 static char given_up_why[PC_MESSAGE_MAX];
@@ -72,7 +75,7 @@ static double now(void)
 /* For a twentieth of what has been waited: late by that, and no core is burnt. */
 static void rest(double waited)
 {
-    if (waited < BUSY)
+    if (waited < BUSY && !pc__mpi_crowded)
         sched_yield();
     else
         nanosleep(&(struct timespec){.tv_nsec = (long)PC__MIN(waited * 5e7, LONGEST_REST)}, NULL);
@@ -84,6 +87,7 @@ pc_status pc__mpi_wait(const pc__mpi_call *c, int started, MPI_Request *request,
     int done = 0, n = 0;
     PC__TRY(pc__mpi_check(started, c->call->op->name));
     const double start = now();
+    const int most = pc__mpi_crowded ? FEW_POLLS : POLLS;
     double next_look = LOOK;
     bool polls = true;
     for (int turn = 0; !done; turn += polls) {
@@ -95,7 +99,7 @@ pc_status pc__mpi_wait(const pc__mpi_call *c, int started, MPI_Request *request,
         if (polls) {
             if (turn % YIELDS == YIELDS - 1) {
                 sched_yield(); /* takes a second and more where many share the cores */
-                polls = turn < POLLS && now() - start < BUSY;
+                polls = turn < most && now() - start < BUSY;
             }
             continue;
         }

@@ -24,11 +24,12 @@ static pc_status begin(void)
                     ours ? "install one that is built for" : "begin it by MPI_Init_thread with");
 }
 
-pc_status pc__mpi_start(int rank, int size)
+pc_status pc__mpi_start(int rank, int size, bool crowded)
 {
     char version[MPI_MAX_LIBRARY_VERSION_STRING];
     int mpi_rank = 0, mpi_size = 0, n = 0;
     PC__TRY(begin());
+    pc__mpi_crowded = crowded;
     PC__TRY(pc__mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &mpi_size), "MPI_Comm_size"));
     PC__TRY(pc__mpi_check(MPI_Comm_rank(MPI_COMM_WORLD, &mpi_rank), "MPI_Comm_rank"));
     if (mpi_size == size && mpi_rank == rank)
