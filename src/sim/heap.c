@@ -1,7 +1,8 @@
 /* heap.c: a device's memory. Its address range is reserved twice, one behind the other: storages hold addresses of the
  * first half, which nobody may touch; the second half, at the same distance for all, has the contents, and only engines
- * go there. So a host pointer that strays into device memory faults, in every build. Under the address sanitizer what
- * is not allocated is poisoned in the second half too. */
+ * go there. So a host pointer that strays into device memory faults, in every build. The second half can be touched as far
+ * as it was ever allocated; under the address sanitizer what of this is not allocated is poisoned. (To poison all of it
+ * took longer than most tests: the sanitizer writes an eighth of it.) */
 #include "sim/sim.h"
 
 #include <sys/mman.h>
@@ -18,6 +19,9 @@
 /* Freed pieces of this size on give their pages back to the system. */
 #define LARGE ((size_t)1 << 20)
 
+#define PAGE ((size_t)4096)
+#define REACH ((size_t)4 << 20) /* is opened at once, or as much as is open already */
+
 static char *inside(const pc__sim_device *device, size_t offset)
 {
     return device->memory + device->bytes + offset;
@@ -25,24 +29,21 @@ static char *inside(const pc__sim_device *device, size_t offset)
 
 pc_status pc__sim_heap_open(pc__sim_device *device)
 {
-    const size_t page = 4096;
-    size_t bytes = ((size_t)pc__sim.options.memory + page - 1) / page * page;
+    size_t bytes = ((size_t)pc__sim.options.memory + PAGE - 1) / PAGE * PAGE;
     pc__sim_block *whole = pc__calloc(1, sizeof *whole);
     if (!whole)
         return PC_ERR_MEMORY;
     char *range = mmap(NULL, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (range == MAP_FAILED || mprotect(range + bytes, bytes, PROT_READ | PROT_WRITE) != 0) {
-        if (range != MAP_FAILED)
-            (void)munmap(range, 2 * bytes);
+    if (range == MAP_FAILED) {
         pc__free(whole);
         return pc__fail(PC_ERR_MEMORY, "sim:%d: the system has no %zu bytes of addresses for it; give it less memory",
                         device->index, bytes);
     }
     device->memory = range;
     device->bytes = bytes;
+    device->reached = 0;
     whole->bytes = (size_t)pc__sim.options.memory / GRAIN * GRAIN;
     device->blocks = whole;
-    ASAN_POISON_MEMORY_REGION(inside(device, 0), bytes);
     return PC_OK;
 }
 
@@ -50,7 +51,7 @@ void pc__sim_heap_close(pc__sim_device *device)
 {
     if (!device->memory)
         return;
-    ASAN_UNPOISON_MEMORY_REGION(inside(device, 0), device->bytes);
+    ASAN_UNPOISON_MEMORY_REGION(inside(device, 0), device->reached);
     (void)munmap(device->memory, 2 * device->bytes);
     for (pc__sim_block *b = device->blocks, *next; b; b = next) {
         next = b->next;
@@ -70,11 +71,25 @@ static pc__sim_block *best(pc__sim_device *device, size_t bytes)
     return found;
 }
 
+/* All up to `end` can be touched; what of it is not allocated, by nobody. */
+static bool reach(pc__sim_device *device, size_t end)
+{
+    const size_t from = device->reached, more = PC__MAX(PC__MAX(from, REACH), end - PC__MIN(from, end));
+    const size_t to = PC__MIN((from + more + PAGE - 1) / PAGE * PAGE, device->bytes);
+    if (end <= from)
+        return true;
+    if (mprotect(inside(device, from), to - from, PROT_READ | PROT_WRITE) != 0)
+        return false;
+    ASAN_POISON_MEMORY_REGION(inside(device, from), to - from);
+    device->reached = to;
+    return true;
+}
+
 void *pc__sim_heap_take(pc__sim_device *device, size_t bytes)
 {
     size_t rounded = PC__MAX((bytes + GRAIN - 1) / GRAIN * GRAIN, GRAIN);
     pc__sim_block *b = best(device, rounded);
-    if (!b)
+    if (!b || !reach(device, b->offset + rounded))
         return NULL;
     if (b->bytes > rounded) {
         pc__sim_block *rest = pc__try_alloc_aligned(sizeof *rest, 16);

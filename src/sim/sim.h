@@ -133,6 +133,7 @@ typedef struct pc__sim_device {
     int lanes;
     char *memory;          /* the addresses that storages hold: no access */
     size_t bytes;          /* and, that far behind, where engines find the contents */
+    size_t reached;        /* of these: what lies further on was never allocated, and cannot be touched */
     pc__sim_block *blocks; /* in the order of addresses */
     pc_sim_fault fault;
     int64_t fault_in; /* operations until it happens; 0: none */
