@@ -24,7 +24,7 @@ static pc_status check(const pc_call *call)
     const int64_t sizes[] = {q->shape[n], k->shape[n], q->shape[n + 1], v->shape[n + 1]};
     const int64_t rows = pc__count(n, q->shape) * ((PC__MAX(sizes[0], sizes[1]) + 15) / 16);
     for (int i = 0; i < 4; i++)
-        if (sizes[i] > INT_MAX / 4 || rows > INT_MAX)
+        if (sizes[i] > INT_MAX / 4 || rows > INT_MAX / 2)
             return pc__fail(PC_ERR_SHAPE,
                             "attention: q %s, k %s and v %s are too large for CUDA's grids; cut the batch",
                             PC__SHAPE_OF(q), PC__SHAPE_OF(k), PC__SHAPE_OF(v));
@@ -72,7 +72,9 @@ static pc_status run(pc_stream *stream, const pc_call *call, const pc__attention
     bool done = false;
     if (!((const pc__cuda_stream *)stream->implementation)->prepares)
         return pc__rows_run(rows, stream, call, p);
-    return pc__attention_cudnn_supports(stream, p) ? pc__attention_cudnn_run(stream, call, p, NULL, &done) : PC_OK;
+    const pc__row *row = pc__rows_pick(rows, stream, p);
+    const bool cudnn = row && row->supports == pc__attention_cudnn_supports;
+    return cudnn ? pc__attention_cudnn_run(stream, call, p, NULL, &done) : PC_OK;
 }
 
 PC__CUDA_KERNEL(attention)

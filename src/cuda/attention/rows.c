@@ -10,10 +10,14 @@ static bool is_half(const pc__cuda_attention *a)
 
 /* --- short: few queries and keys, a block each matrix --- */
 
+/* Not what cuDNN can do where PC_CHOICE_CUDNN asks for that. */
 static bool short_supports(const pc_stream *stream, const void *problem)
 {
-    (void)stream;
-    return pc__cuda_attention_is_short(&((const pc__attention_problem *)problem)->a);
+    const pc__attention_problem *p = problem;
+    const pc__rows *rows = p->backward ? &pc__attention_backward_rows : &pc__attention_rows;
+    return pc__cuda_attention_is_short(&p->a) &&
+           (pc_choice_get() != PC_CHOICE_CUDNN || pc__rows_takes_all(rows, stream, short_supports) ||
+            !pc__attention_cudnn_supports(stream, problem));
 }
 
 static pc_status short_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)

@@ -291,7 +291,7 @@ template <class T> void start(const pc__cuda_attention *a, bool backward)
     bool wide = true;
     for (int i = 0; i < (backward ? 4 : 2); i++)
         wide &= is_wide(a, of_e[i], a->e, sizeof(T)) && is_wide(a, of_ev[i], a->ev, sizeof(T));
-    if (a->batches > 0)
+    if (a->batches > 0 && a->l + a->s > 0)
         (void)pc::start_grid(backward ? backward_kernel<T> : forward_kernel<T>, dim3((unsigned)a->batches),
                              dim3(THREADS), bytes_of(a, backward), a->queue, a->early, *a, wide);
 }
@@ -301,7 +301,9 @@ template <class T> void start(const pc__cuda_attention *a, bool backward)
 bool pc__cuda_attention_is_short(const pc__cuda_attention *a)
 {
     const bool halves = a->dtype == PC__CUDA_F16 || a->dtype == PC__CUDA_BF16;
-    const int most = !halves ? MOST_PAIRS : a->batches <= FEW ? MOST_OF_FEW : MOST_OF_HALVES;
+    const int most = !halves || !pc__cuda_attention_has_units(a) ? MOST_PAIRS
+                     : a->batches <= FEW                         ? MOST_OF_FEW
+                                                                 : MOST_OF_HALVES;
     return a->e > 0 && a->ev > 0 && (int64_t)a->l * a->s <= most && bytes_of(a, true) <= MOST_BYTES;
 }
 
