@@ -103,9 +103,32 @@ static void clamps_have_the_bits_of_calls(void **state)
     assert_no_leak();
 }
 
+/* What NaN of 16 bits the host gives comes back as the calls round it. */
+static void clamps_of_any_nan_have_the_bits_of_calls(void **state)
+{
+    static const uint16_t bits[] = {0x7e00, 0xfe00, 0x7fc0, 0xffc1, 0x7f81, 0x3c00, 0x8000, 0x0001, 0x7c01};
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        PC_SCOPE {
+            const pc_dtype dtype = i ? PC_F16 : PC_BF16;
+            const pc_shape all = PC_SHAPE(sizeof bits / sizeof *bits);
+            pc_tensor *x = pc_from_data(bits, all, dtype, test_device());
+            pc_tensor *out[2] = {pc_zeros(all, dtype, test_device()), pc_zeros(all, dtype, test_device())};
+            assert_ok(pc_copy(out[0], pc_clamp(x, -1, 2)));
+            begin();
+            assert_ok(pc_copy(out[1], pc_clamp(x, -1, 2)));
+            pc_graph *graph = ended();
+            assert_ok(pc_graph_launch(graph, NULL));
+            same(out[0], out[1], "clamp", i);
+            pc_graph_free(graph);
+        }
+    assert_no_leak();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(have_the_bits_of_calls),
-                                       cmocka_unit_test(clamps_have_the_bits_of_calls)};
+                                       cmocka_unit_test(clamps_have_the_bits_of_calls),
+                                       cmocka_unit_test(clamps_of_any_nan_have_the_bits_of_calls)};
     return cmocka_run_group_tests_name("plan.wide_regions", tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ template <class T> struct bounds_of : pc::shape_of<T, 1, T> {
         const T least = T(low), most = T(high);
         const bool kept = !(pc::math<T>(x) <= low);
         const float y = kept ? float(x) : float(least);
-        return !(y >= high) ? (kept ? x : least) : most;
+        return !(y >= high) ? T(y) : most;
     }
 };
 
