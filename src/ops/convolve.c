@@ -60,12 +60,15 @@ static pc_tensor *ordered(pc_tensor *t, const pc__convolve_attributes *a)
     return !t || !a->planes ? pc__channels_last(t) : pc_contiguous(t);
 }
 
+/* Where windows have more, CUDA leaves them to libraries, which want channels last. */
+enum { TAPS_MOST = 196 };
+
 bool pc__convolve_in_planes(const pc_tensor *t, const pc__convolve_attributes *a, int64_t c, int64_t o)
 {
     if (!pc__is_contiguous(t))
         return false;
     return t->storage->device.type == PC_CUDA
-               ? a->groups > 1 && c == 1 && o == 1 && a->kernel[0] * a->kernel[1] <= UINT16_MAX
+               ? a->groups > 1 && c == 1 && o == 1 && a->kernel[0] * a->kernel[1] <= TAPS_MOST
                : pc__convolve_is_planar(a, c, o, true);
 }
 

@@ -5,7 +5,7 @@
 
 #include <paracord/ops.h>
 
-/* Of all three: x [n, c, *size], weight [o, c / groups, *kernel], y [n, o, ...], pictures channels last. */
+/* Of all three: x [n, c, *size], weight [o, c / groups, *kernel], y [n, o, ...], pictures channels last, or with `planes` in C order. */
 typedef struct pc__convolve_attributes {
     int stride[2], padding[2], dilation[2];
     int64_t groups;
@@ -42,7 +42,7 @@ pc_tensor *pc__convolve_input(pc_tensor *y, pc_tensor *weight, const pc__convolv
 pc_tensor *pc__convolve_weight(pc_tensor *x, pc_tensor *y, const pc__convolve_attributes *a);
 
 /* Whether kernels read `t`, pictures of groups of c inputs or o outputs, in its C order: on CUDA those of each channel
- * alone. */
+ * alone, with windows that are not large. */
 bool pc__convolve_in_planes(const pc_tensor *t, const pc__convolve_attributes *a, int64_t c, int64_t o);
 
 /* pc_fn_conv2d with such options, checked and with their defaults; `planes`: the result in C order. */

@@ -5,10 +5,7 @@
 namespace
 {
 
-enum {
-    PLACES_MOST = 4,         /* of a thread */
-    WEIGHTS_MOST = 49 * 128, /* numbers of a block in shared memory, as floats */
-};
+enum { PLACES_MOST = 4 /* of a thread */ };
 
 template <class T> struct operands {
     const T *from, *weight, *bias;
@@ -16,19 +13,6 @@ template <class T> struct operands {
     int places;
     stepping down, along; /* of the gradient of the input */
 };
-
-/* Weights of the channels from `first` on, zeros behind the last one. */
-template <class T>
-__device__ void take_weights(const pc__cuda_groups &s, const T *weight, int first, int channels, pc::math<T> *to)
-{
-    const int taps = s.kh * s.kw, thread = threadIdx.y * blockDim.x + threadIdx.x;
-    for (int i = thread; i < channels * taps; i += blockDim.x * blockDim.y) {
-        const int channel = i / taps, tap = i - channel * taps;
-        to[tap * channels + channel] =
-            first + channel < s.c ? pc::math<T>(weight[(long long)first * taps + i]) : pc::math<T>(0);
-    }
-    __syncthreads();
-}
 
 /* Those of the taps that lie within x. */
 template <class T, int N>
@@ -85,7 +69,7 @@ __global__ void __launch_bounds__(THREADS) depthwise(const __grid_constant__ pc_
     const int height = FORWARD ? s.oh : s.h, width = FORWARD ? s.ow : s.w;
     const long long pixels = s.n * height * width;
     pc::wait_for_earlier();
-    take_weights(s, of.weight, first, channels, weights);
+    take_weights(s, of.weight, first, channels, false, weights);
     if (channel >= s.c)
         return;
     for (int i = 0; i < of.places; i++) {

@@ -34,6 +34,22 @@ inline int turns_of(long long items, long long each, int most)
     return turns < 1 ? 1 : turns < most ? (int)turns : most;
 }
 
+enum { WEIGHTS_MOST = 49 * 128 /* numbers of a block in shared memory, as floats */ };
+
+/* to[tap][channel]: weights of the channels from `first` on, zeros behind the last one; `turned` end to end. */
+template <class T>
+__device__ void take_weights(const pc__cuda_groups &s, const T *weight, int first, int channels, bool turned,
+                             pc::math<T> *to)
+{
+    const int taps = s.kh * s.kw, thread = threadIdx.y * blockDim.x + threadIdx.x;
+    for (int i = thread; i < channels * taps; i += blockDim.x * blockDim.y) {
+        const int channel = i / taps, tap = i - channel * taps;
+        to[(turned ? taps - 1 - tap : tap) * channels + channel] =
+            first + channel < s.c ? pc::math<T>(weight[(long long)first * taps + i]) : pc::math<T>(0);
+    }
+    __syncthreads();
+}
+
 template <class T, int N> __device__ __forceinline__ vector<T, N> pack_at(const T *from)
 {
     return *reinterpret_cast<const vector<T, N> *>(from);

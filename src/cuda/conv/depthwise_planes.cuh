@@ -36,11 +36,12 @@ inline bool has_gaps(const pc__cuda_groups &s)
     return s.dh > 1 || s.dw > 1;
 }
 
-/* Windows of 3, 5 or 7 rows and columns, one or two apart, not both apart and with gaps. */
+/* Windows of 3, 5 or 7 rows and columns, one or two apart, not both apart and with gaps; and these not larger than the
+ * results are, nor than what three of them can be added to. */
 inline bool has_strips(const pc__cuda_groups &s)
 {
     return s.dtype != PC__CUDA_F64 && s.kh == s.kw && (s.kw == 3 || s.kw == 5 || s.kw == 7) && s.sh == s.sw &&
-           (s.sw == 1 || (s.sw == 2 && s.dh == 1 && s.dw == 1)) && s.dh <= s.oh;
+           (s.sw == 1 || (s.sw == 2 && s.dh == 1 && s.dw == 1)) && s.dh <= s.oh && s.dh <= 1 << 28;
 }
 
 /* Strips of a column: results dh apart are in one, where taps are. */

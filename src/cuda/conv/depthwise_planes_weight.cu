@@ -80,16 +80,17 @@ __global__ void __launch_bounds__(BLOCK) strips(const __grid_constant__ pc__cuda
         const long long plane = (items.picture + picture) * s.c + blockIdx.x;
         const T *x = of.x + plane * s.h * s.w, *y = of.y + (plane * s.oh + row) * s.ow + column;
         M slope[DOWN];
+        bool there[DOWN]; /* else Inf, of a row that is no result's, times 0 would be NaN */
 #pragma unroll
         for (int p = 0; p < DOWN; p++)
-            slope[p] = row + p * down < s.oh ? M(y[(long long)p * down * s.ow]) : M(0);
+            there[p] = row + p * down < s.oh, slope[p] = there[p] ? M(y[(long long)p * down * s.ow]) : M(0);
 #pragma unroll
         for (int i = 0; i < ROWS<K, S>; i++) {
             M seen[K];
             take_columns<T, K>(s, x, row * S - s.ph + i * down, column * S - s.pw, along, seen);
 #pragma unroll
             for (int p = 0; p < DOWN; p++)
-                if (i - p * S >= 0 && i - p * S < K)
+                if (i - p * S >= 0 && i - p * S < K && there[p])
 #pragma unroll
                     for (int k = 0; k < K; k++)
                         sum[(i - p * S) * K + k] += seen[k] * slope[p];

@@ -6,20 +6,7 @@
 namespace
 {
 
-enum { STRIPS_MOST = 4 /* of a thread */, WEIGHTS_MOST = 49 * 128 /* numbers of a block, as floats */ };
-
-template <class T>
-__device__ void take_weights(const pc__cuda_groups &s, const T *weight, int first, int channels, bool turned,
-                             pc::math<T> *to)
-{
-    const int taps = s.kh * s.kw, thread = threadIdx.y * blockDim.x + threadIdx.x;
-    for (int i = thread; i < channels * taps; i += blockDim.x * blockDim.y) {
-        const int channel = i / taps, tap = i - channel * taps;
-        to[(turned ? taps - 1 - tap : tap) * channels + channel] =
-            first + channel < s.c ? pc::math<T>(weight[(long long)first * taps + i]) : pc::math<T>(0);
-    }
-    __syncthreads();
-}
+enum { STRIPS_MOST = 4 /* of a thread */, NARROW = 4 /* channels of a thread */ };
 
 template <class T> struct operands {
     const T *from, *weight, *bias;
@@ -29,20 +16,21 @@ template <class T> struct operands {
     int strips; /* of a thread */
 };
 
-/* Numbers of AHEAD rows are on their way before the first is waited for: as far as registers go. */
+/* Square windows, all of whose rows are known when compiling: a row that may be none keeps all numbers alive, far beyond
+ * the registers. Numbers of AHEAD rows are on their way before the first is waited for. */
 template <class T, int N, int K, int S>
 __device__ __forceinline__ void add_strip(const pc__cuda_groups &s, const T *picture, const strip &at,
                                           const pc::math<T> *weights, int channels, pc::math<T> (&sum)[PLACES][N])
 {
     typedef pc::math<T> M;
-    constexpr int SEEN = COLUMNS<K, S>, AHEAD = N > 4 ? 1 : K < 5 ? K : 2; /* rows */
+    constexpr int SEEN = COLUMNS<K, S>, AHEAD = N > NARROW ? 1 : K < 5 ? K : 2; /* rows */
     const int top = at.row * s.sh - s.ph, left = at.column * S - s.pw;
     const long long step = (long long)s.dw * s.c;
     const unsigned inside = inside_of<SEEN>(left, s.dw, s.w);
     vector<T, N> line[K][SEEN];
     const auto take = [&](int r) {
         const int row = top + r * s.dh;
-        take_line<T, N>(picture + (long long)(row * s.w + left) * s.c, step,
+        take_line<T, N>(picture + ((long long)row * s.w + left) * s.c, step,
                         (unsigned)row < (unsigned)s.h ? inside : 0u, line[r]);
     };
 #pragma unroll
@@ -120,18 +108,20 @@ template <class T, int N> bool launch_packs(const pc__cuda_groups &s, operands<T
     const long long block = (long long)rows * of.strips;
     const dim3 grid((unsigned)((strips + block - 1) / block), (unsigned)((s.c + channels - 1) / channels));
     with_window(s, [&](auto k, auto stride) {
-        (void)pc::start_grid(depthwise_rows<T, N, decltype(k)::value, decltype(stride)::value>, grid, dim3(lanes, rows),
-                             0, s.queue, s.early, s, of);
+        if constexpr (N <= NARROW || decltype(k)::value == 3)
+            (void)pc::start_grid(depthwise_rows<T, N, decltype(k)::value, decltype(stride)::value>, grid,
+                                 dim3(lanes, rows), 0, s.queue, s.early, s, of);
     });
     return true;
 }
 
-/* 16-bit numbers have packs of eight where these are threads enough for the chip: half of the instructions for a number. */
+/* 16-bit numbers have packs of eight where these are threads enough for the chip: half of the instructions for a number. Of
+ * more than three columns registers do not hold them. */
 template <class T> bool launch(const pc__cuda_groups &s, const operands<T> &of)
 {
     constexpr long long MANY = 1 << 16; /* threads */
     if constexpr (sizeof(T) == 2)
-        if (s.n * s.oh * strips_of(s) * (s.c / 8) >= MANY && launch_packs<T, 8>(s, of))
+        if (s.kw == 3 && has_rows(s, 8) && s.n * s.oh * strips_of(s) * (s.c / 8) >= MANY && launch_packs<T, 8>(s, of))
             return true;
     return launch_packs<T, pack_of<T>()>(s, of);
 }

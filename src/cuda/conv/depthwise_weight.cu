@@ -143,12 +143,17 @@ __global__ void __launch_bounds__(THREADS, 2) weight_rows(const __grid_constant_
                             (unsigned)row < (unsigned)s.h ? inside : 0u, line[r]);
         }
 #pragma unroll
-        for (int t = 0; t < R * K; t++)
+        for (int r = 0; r < R; r++) {
+            if (R == 1 && (unsigned)(top + r * s.dh) >= (unsigned)s.h)
+                continue;
 #pragma unroll
-            for (int j = 0; j < PLACES; j++)
+            for (int t = r * K; t < r * K + K; t++)
 #pragma unroll
-                for (int i = 0; i < N; i++)
-                    sum[t][i] += M(line[t / K][j * S + t % K].at[i]) * M(dy[j].at[i]);
+                for (int j = 0; j < PLACES; j++)
+#pragma unroll
+                    for (int i = 0; i < N; i++)
+                        sum[t][i] += M(line[r][j * S + t % K].at[i]) * M(dy[j].at[i]);
+        }
     }
     leave_sums<M, N, R * K>(s, sum, shared, first * K, sums);
 }
@@ -157,7 +162,7 @@ __global__ void __launch_bounds__(THREADS, 2) weight_rows(const __grid_constant_
 inline int rows_together(const pc__cuda_groups *s, int pack)
 {
     enum { MANY = 1 << 16 /* threads */ };
-    return s->kw == 3 && s->n * s->oh * strips_of(*s) * (s->c / pack) >= MANY ? 3 : 1;
+    return s->kw == 3 && s->kh >= 3 && s->n * s->oh * strips_of(*s) * (s->c / pack) >= MANY ? 3 : 1;
 }
 
 template <class T, int N>
