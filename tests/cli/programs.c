@@ -235,6 +235,7 @@ static void a_terminal_shows_colours(void **state)
     const char *const arguments[] = {"mandelbrot", "--view",           "-W", "60", "-H", "40",
                                      "--device",   test_device_name(), NULL};
     setenv("LC_ALL", "C.UTF-8", 1);
+    setenv("TERM", "xterm-256color", 1); /* which a job in the background may lack */
     setenv("COLORTERM", "truecolor", 1);
     unsetenv("NO_COLOR");
     on_terminal(text, sizeof text, arguments);
