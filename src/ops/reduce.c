@@ -55,9 +55,61 @@ static pc_tensor *sum_as(pc_tensor *t, unsigned mask, bool keepdim, bool wide, d
     return result;
 }
 
+/* Integers are added in int64, which narrower ones become in front of that: large tensors of them part by part, or this
+ * would take eight times their memory. Parts are ranges of the dimension that is outermost in memory. */
+enum { PART = 1 << 24 /* elements, at least */, PARTS_MOST = 64 };
+
+static bool has_parts(const pc_tensor *t)
+{
+    return !pc__is_float(t->dtype) && t->dtype != PC_I64 && pc_tensor_count(t) >= 2 * PART;
+}
+
+static int outermost(const pc_tensor *t)
+{
+    int most = 0;
+    for (int d = 1; d < t->ndim; d++)
+        if (t->shape[most] == 1 || (t->shape[d] > 1 && t->strides[d] > t->strides[most]))
+            most = d;
+    return most;
+}
+
+static pc_tensor *sum(pc_tensor *t, unsigned mask, bool keepdim);
+
+/* Dimensions stay as 1. */
+static pc_tensor *sum_of_parts(pc_tensor *t, unsigned mask)
+{
+    const int dim = outermost(t);
+    const int64_t size = t->shape[dim], beside = pc_tensor_count(t) / size;
+    const int64_t each = PC__MAX((size + PARTS_MOST - 1) / PARTS_MOST, PC__MAX(1, PART / beside));
+    pc_tensor *parts[PARTS_MOST];
+    int count = 0;
+    for (int64_t from = 0; from < size; from += each, count++) {
+        bool there = false;
+        PC_SCOPE {
+            pc_tensor *part = sum(pc_slice(t, dim, from, PC__MIN(from + each, size), 1), mask, true);
+            if (part && count > 0 && mask >> dim & 1)
+                there = pc_saxpy(parts[0], 1, part) == PC_OK;
+            else
+                there = (parts[count] = pc_keep(part)) != NULL;
+        }
+        if (!there)
+            return NULL;
+    }
+    return mask >> dim & 1 ? parts[0] : pc_cat(parts, count, dim);
+}
+
 static pc_tensor *sum(pc_tensor *t, unsigned mask, bool keepdim)
 {
-    return sum_as(t, mask, keepdim, false, 1);
+    if (!has_parts(t))
+        return sum_as(t, mask, keepdim, false, 1);
+    pc__reduce_attributes want;
+    pc__reduce_describe(t, mask, keepdim, &want);
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        pc_tensor *all = sum_of_parts(t, mask);
+        result = pc_keep(all ? pc_reshape(all, pc_shape_of(want.ndim, want.shape)) : NULL);
+    }
+    return result;
 }
 
 pc_status pc__infer_sum(pc_call *call, pc__meta *out)

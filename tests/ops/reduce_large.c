@@ -38,8 +38,40 @@ static void whole_and_ragged_widths(void **state)
     assert_no_leak();
 }
 
+/* All of a tensor are the same. */
+static void assert_all(pc_tensor *t, double value)
+{
+    assert_not_null_ok(t);
+    assert_int_equal(pc_tensor_dtype(t), PC_I64);
+    assert_close(pc_item(pc_min(t)), value, 0);
+    assert_close(pc_item(pc_max(t)), value, 0);
+}
+
+/* Narrow integers of which there are so many that they go part by part, whatever the dimension and the order. */
+static void many_integers(void **state)
+{
+    enum { A = 5, B = 2, C = 3400001 };
+    static const pc_dtype dtypes[] = {PC_U8, PC_BOOL, PC_I32};
+    (void)state;
+    for (int i = 0; i < (emulated() ? 0 : 3); i++) /* the ops that it consists of are the device's, the parts are not */
+        PC_SCOPE {
+            pc_tensor *values = pc_cast(pc_arange(1, A + 1, 1, PC_I32, test_device()), dtypes[i]);
+            pc_tensor *x = pc_contiguous(pc_expand(pc_reshape(values, PC_SHAPE(A, 1, 1)), PC_SHAPE(A, B, C)));
+            pc_tensor *along = pc_sum_dims(x, PC_SHAPE(1, 2), true), *turned = pc_transpose(x, 0, 2);
+            const double all = dtypes[i] == PC_BOOL ? A : A * (A + 1) / 2;
+            assert_close(pc_item(pc_sum(x)), all * B * C, 0);
+            assert_all(pc_sum_dims(x, PC_SHAPE(0), false), all);
+            assert_all(pc_sum_dims(turned, PC_SHAPE(2), true), all);
+            assert_all(pc_sum_dims(x, PC_SHAPE(0, 2), false), all * C);
+            assert_all(pc_sub(along, pc_mul_scalar(pc_reshape(pc_cast(values, PC_I64), PC_SHAPE(A, 1, 1)), B * C)), 0);
+            assert_int_equal(pc_tensor_ndim(along), 3);
+            assert_close(pc_item(pc_count_nonzero(x)), (double)A * B * C, 0);
+        }
+    assert_no_leak();
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(whole_and_ragged_widths)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(whole_and_ragged_widths), cmocka_unit_test(many_integers)};
     return cmocka_run_group_tests_name("ops.reduce_large", tests, NULL, NULL);
 }
