@@ -25,6 +25,7 @@ typedef struct work {
     void *room;   /* of each thread: `size` numbers, */
     int64_t size; /* two rows, or backward four, of whole lots */
     double *sums; /* backward: [parts][2][n]; NULL: none are wanted */
+    bool few;     /* one part of so few rows that its sums, in the type that is computed in, are the result */
 } work;
 
 static pc__norm_lot lot_of(const work *w, int64_t first, int64_t end)
@@ -142,8 +143,9 @@ PC__KERNEL(layer_norm_backward)
     w.size *= 4;
     if (n == 0)
         return PC_OK;
+    w.few = w.parts == 1 && w.rows <= ROWS && !w.turns;
     PC__TRY(take_room(&w, threads, sums ? 2 * w.parts * n : 0, is_f64));
-    if (w.sums)
+    if (w.sums && !w.few)
         memset(w.sums, 0, (size_t)(2 * w.parts * n) * sizeof *w.sums);
     fill(&w, w.a->has_weight ? call->in[3] : NULL, NULL, is_f64);
     pc__parallel(threads, w.parts, is_f64 ? backward_f64 : backward_f32, &w);
