@@ -2,6 +2,7 @@
  * gradients by weight. A warp has a row. */
 #include "cuda/attention/score.cuh"
 #include "cuda/shared/dependent_launch.cuh"
+#include "cuda/shared/sums.cuh"
 
 namespace
 {
@@ -19,9 +20,7 @@ template <class T> __global__ void __launch_bounds__(THREADS) means_kernel(const
     const T *g = matrix<const T>(a, a.g, i / a.l) + i % a.l * a.g.row;
     for (int e = threadIdx.x % LANES; e < a.ev; e += LANES)
         sum += pc::math<T>(y[e * a.y.column]) * pc::math<T>(g[e * a.g.column]);
-#pragma unroll
-    for (int other = LANES / 2; other > 0; other /= 2)
-        sum += __shfl_xor_sync(0xffffffffu, sum, other);
+    sum = warp_join<plus>(sum);
     if (threadIdx.x % LANES == 0)
         static_cast<pc::math<T> *>(a.means)[i] = sum;
 }

@@ -82,6 +82,15 @@ template <class R> struct scoring {
     }
 };
 
+/* Whether a row is whole packs of so many numbers, each of which lies on so many bytes. */
+inline bool lies_in_packs(const pc__cuda_attention *a, const pc__cuda_matrices *m, int size, int pack, size_t bytes)
+{
+    bool whole = size % pack == 0 && m->column == 1 && m->row % pack == 0;
+    for (int d = 0; d < a->dims; d++)
+        whole &= m->batch[d] % pack == 0;
+    return whole && reinterpret_cast<uintptr_t>(m->data) % bytes == 0;
+}
+
 /* Keys, from the first tile of so many on, that one of the queries before `end` attends to; and the first query, in whole
  * tiles, that attends to one of the keys from `key` on. */
 __device__ inline int keys_before(const pc__cuda_attention &a, int end)

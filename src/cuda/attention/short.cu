@@ -4,6 +4,7 @@
 #include "cuda/shared/dependent_launch.cuh"
 #include "cuda/shared/dtype.cuh"
 #include "cuda/shared/load.cuh"
+#include "cuda/shared/sums.cuh"
 
 namespace
 {
@@ -161,14 +162,6 @@ __device__ inline void multiply(const lines<T> &to, const R *weights, int row, i
     }
 }
 
-template <class R> __device__ inline R sum_of_warp(R x)
-{
-#pragma unroll
-    for (int other = WARP / 2; other > 0; other /= 2)
-        x += __shfl_xor_sync(0xffffffffu, x, other);
-    return x;
-}
-
 /* A warp's row of scores becomes weights; returns the logarithm of their sum. */
 template <class R> __device__ inline R weigh(const pc__cuda_attention &a, const scoring<R> &score, R *scores, int query)
 {
@@ -176,15 +169,11 @@ template <class R> __device__ inline R weigh(const pc__cuda_attention &a, const 
     R most = -static_cast<R>(INFINITY), sum = 0;
     for (int j = lane; j < a.s; j += WARP)
         most = scores[j] > most ? scores[j] : most;
-#pragma unroll
-    for (int other = WARP / 2; other > 0; other /= 2) {
-        const R theirs = __shfl_xor_sync(0xffffffffu, most, other);
-        most = theirs > most ? theirs : most;
-    }
+    most = warp_join<larger>(most);
     const R subtract = most == -static_cast<R>(INFINITY) ? R(0) : most;
     for (int j = lane; j < a.s; j += WARP)
         sum += scores[j] = exp_of(scores[j] - subtract);
-    sum = sum_of_warp(sum);
+    sum = warp_join<plus>(sum);
     const R by = sum == 0 ? R(0) : 1 / sum;
     for (int j = lane; j < a.s; j += WARP)
         scores[j] *= a.p > 0 ? by * score.factor(query, j) : by;
@@ -251,7 +240,7 @@ __global__ void __launch_bounds__(THREADS)
         R mean = 0;
         for (int n = i * a.s + threadIdx.x % WARP; n < (i + 1) * a.s; n += WARP)
             mean += weights[n] * slopes[n];
-        mean = sum_of_warp(mean);
+        mean = warp_join<plus>(mean);
         for (int n = i * a.s + threadIdx.x % WARP; n < (i + 1) * a.s; n += WARP) {
             slopes[n] = weights[n] * (slopes[n] - mean);
             weights[n] = a.p > 0 ? weights[n] * score.factor(i, n - i * a.s) : weights[n];
@@ -276,21 +265,13 @@ size_t bytes_of(const pc__cuda_attention *a, bool backward)
     return (size_t)held(a, backward) * (a->dtype == PC__CUDA_F64 ? sizeof(double) : sizeof(float));
 }
 
-/* Whether quads of a matrix are whole and lie as one access wants them. */
-bool is_wide(const pc__cuda_attention *a, const pc__cuda_matrices *m, int size, size_t number)
-{
-    bool wide = size % QUAD == 0 && m->column == 1 && m->row % QUAD == 0;
-    for (int d = 0; d < a->dims; d++)
-        wide &= m->batch[d] % QUAD == 0;
-    return wide && reinterpret_cast<uintptr_t>(m->data) % (QUAD * number < 16 ? QUAD * number : 16) == 0;
-}
-
 template <class T> void start(const pc__cuda_attention *a, bool backward)
 {
     const pc__cuda_matrices *of_e[] = {&a->q, &a->k, &a->dq, &a->dk}, *of_ev[] = {&a->v, &a->y, &a->g, &a->dv};
     bool wide = true;
     for (int i = 0; i < (backward ? 4 : 2); i++)
-        wide &= is_wide(a, of_e[i], a->e, sizeof(T)) && is_wide(a, of_ev[i], a->ev, sizeof(T));
+        wide &= lies_in_packs(a, of_e[i], a->e, QUAD, alignof(quad<T>)) &&
+                lies_in_packs(a, of_ev[i], a->ev, QUAD, alignof(quad<T>));
     if (a->batches > 0 && a->l + a->s > 0)
         (void)pc::start_grid(backward ? backward_kernel<T> : forward_kernel<T>, dim3((unsigned)a->batches),
                              dim3(THREADS), bytes_of(a, backward), a->queue, a->early, *a, wide);

@@ -23,10 +23,7 @@ template <class T, int D> constexpr int PITCH = D + PACK<T>;
 inline bool lies_on_16_bytes(const pc__cuda_attention *a, const pc__cuda_matrices *m, int size)
 {
     const int pack = a->dtype == PC__CUDA_F32 ? PACK<float> : PACK<pc::f16>;
-    bool whole = size % pack == 0 && m->column == 1 && m->row % pack == 0;
-    for (int d = 0; d < a->dims; d++)
-        whole &= m->batch[d] % pack == 0;
-    return whole && reinterpret_cast<uintptr_t>(m->data) % 16 == 0;
+    return lies_in_packs(a, m, size, pack, 16);
 }
 
 /* Neither a mask nor a dropout, whose code, once for each number of a tile, is too much for the cache of instructions. */

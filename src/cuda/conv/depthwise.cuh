@@ -7,6 +7,7 @@
 #include "cuda/shared/dependent_launch.cuh"
 #include "cuda/shared/dtype.cuh"
 #include "cuda/shared/load.cuh"
+#include "cuda/shared/sums.cuh"
 
 namespace
 {
@@ -64,11 +65,8 @@ struct place {
 __device__ __forceinline__ place place_of(long long pixel, int height, int width)
 {
     place at;
-    const unsigned area = height * width;
-    if (pixel >> 32 == 0) /* a division of 32 bits takes a quarter of the time */
-        at.picture = static_cast<unsigned>(pixel) / area;
-    else
-        at.picture = pixel / area;
+    const int area = height * width;
+    at.picture = quotient(pixel, area);
     const int rest = static_cast<int>(pixel - at.picture * area);
     at.row = rest / width;
     at.column = rest - at.row * width;

@@ -44,10 +44,7 @@ __device__ __forceinline__ void leave(const pc__cuda_groups &s, const operands<T
     __shared__ M room[K][WARPS];
 #pragma unroll
     for (int t = 0; t < K; t++) {
-        M all = sum[t];
-#pragma unroll
-        for (int other = 16; other > 0; other /= 2)
-            all += __shfl_xor_sync(0xffffffffu, all, other);
+        const M all = warp_join<plus>(sum[t]);
         if (threadIdx.x % 32 == 0)
             room[t][threadIdx.x / 32] = all;
     }
