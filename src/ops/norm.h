@@ -2,6 +2,7 @@
 #ifndef PC__OP_NORM_H
 #define PC__OP_NORM_H
 
+#include "tensor/call.h"
 #include "tensor/tensor.h"
 
 #include <math.h>
@@ -20,6 +21,7 @@ typedef struct pc__layer_norm_attributes {
     bool centered; /* else the mean counts as 0 */
     bool has_weight, has_bias;
     bool needs[3]; /* backward: gradients of x, weight, bias */
+    uint8_t to[2]; /* backward: dtypes of those of weight and bias: of statistics, or 16 bits beside 16 bits */
     bool adds;     /* there is something that is added */
 } pc__layer_norm_attributes;
 
@@ -46,6 +48,7 @@ typedef struct pc__channel_norm_attributes {
     bool last, apart, stored;
     bool has_weight, has_bias;
     bool needs[3];
+    uint8_t to[2]; /* as of rows */
     bool rest, relu;
     double most;
 } pc__channel_norm_attributes;
@@ -107,6 +110,13 @@ static inline double pc__norm_most(int dtype, double most)
 static inline pc_dtype pc__norm_dtype(int x)
 {
     return x == PC_F64 ? PC_F64 : PC_F32;
+}
+
+/* That of the gradient of input `place`, a weight or a bias, below 0 none: 16 bits where it would be rounded to them anyway. */
+static inline uint8_t pc__norm_parameter_dtype(const pc__grad *grad, int place)
+{
+    const bool half = place >= 0 && pc__is_half(grad->in_meta[place].dtype) && !grad->wider[place];
+    return (uint8_t)(half ? grad->in_meta[place].dtype : pc__norm_dtype(grad->in_meta[0].dtype));
 }
 
 #endif

@@ -218,7 +218,7 @@ pc_status pc__infer_channel_norm_backward(pc_call *call, pc__meta *out)
     else
         pc__meta_contiguous(&out[0], (pc_dtype)x->dtype, 1, &none);
     for (int i = 1; i < 3; i++)
-        pc__meta_contiguous(&out[i], pc__norm_dtype(x->dtype), 1, a->needs[i] ? &own : &none);
+        pc__meta_contiguous(&out[i], (pc_dtype)a->to[i - 1], 1, a->needs[i] ? &own : &none);
     return PC_OK;
 }
 
@@ -233,6 +233,8 @@ pc_status pc__grad_channel_norm(pc__grad *grad)
     pc_tensor *out[PC__OUT_MAX];
     for (int i = 0; i < 3; i++)
         a.needs[i] = place[i] >= 0 && grad->needs[place[i]];
+    for (int i = 0; i < 2; i++)
+        a.to[i] = pc__norm_parameter_dtype(grad, place[1 + i]);
     PC__TRY(pc__call_all(PC__OP_channel_norm_backward, in, 4 + a.has_weight, &a, sizeof a, out));
     for (int i = 0; i < 3; i++)
         if (a.needs[i])

@@ -100,6 +100,7 @@ static pc_status gradient(pc__grad *grad)
                         weight};
     a.needs[0] = grad->needs[X];
     a.needs[1] = a.needs[2] = true;
+    a.to[0] = a.to[1] = (uint8_t)pc__norm_dtype(grad->in[X]->dtype);
     PC__TRY(pc__call_all(PC__OP_channel_norm_backward, in, 4 + a.has_weight, &a, sizeof a, out));
     if (a.has_weight && grad->needs[FIRST])
         PC__TRY(pc__set_grad(grad, FIRST, out[1]));

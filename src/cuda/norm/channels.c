@@ -95,7 +95,7 @@ static bool is_few(const pc__cuda_channels *c)
     const int64_t channels = c->channels / c->groups, own = c->own * c->groups;
     const bool each = c->own == 1 && channels == c->spread;
     return c->batches / c->own * channels * c->inner <= PC__NORM_FEW && own <= INT_MAX && !is_wide(c) &&
-           (each || (!c->dweight && !c->dbias));
+           (each || (!c->dweight.at && !c->dbias.at));
 }
 
 /* In one launch, where one will do. */
@@ -165,8 +165,8 @@ PC__CUDA_KERNEL(channel_norm_backward)
 {
     const pc__channel_norm_attributes *a = call->attributes;
     pc__cuda_channels c = channels_of(stream, call, call->in[1], call->in[0], a->needs[0] ? call->out[0] : NULL);
-    c.dweight = a->needs[1] ? pc__cuda_view(call->out[1]).data : NULL;
-    c.dbias = a->needs[2] ? pc__cuda_view(call->out[2]).data : NULL;
+    c.dweight = pc__cuda_gradient_of(call, 1, a->needs);
+    c.dbias = pc__cuda_gradient_of(call, 2, a->needs);
     if (pc__cuda_view(call->in[1]).count == 0) { /* sums of no parts */
         c.out = NULL;
         c.batches = 0;
@@ -181,7 +181,7 @@ PC__CUDA_KERNEL(channel_norm_backward)
         c.bias = vector_of(call->in[4 + a->has_weight], c.dtype);
     if (at_once(&c))
         return pc__cuda_launched(call);
-    const bool parts = !a->stored || c.dweight || c.dbias;
+    const bool parts = !a->stored || c.dweight.at || c.dbias.at;
     PC__TRY(take_room(stream, &c, parts));
     if (parts)
         pc__cuda_channel_sums(&c);

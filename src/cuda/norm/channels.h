@@ -29,7 +29,7 @@ typedef struct pc__cuda_channels {
     pc__cuda_vector weight, bias;
     pc__cuda_vector mean, variance;    /* stored ones; backward all */
     void *found_mean, *found_variance; /* [own][groups] */
-    void *dweight, *dbias;
+    pc__cuda_vector_gradient dweight, dbias;
     void *parts; /* [batches][pieces][channels][2]: mean and squares off it; sums of dy and dy (x - mean) */
     void
         *coefficients; /* [own][PC__NORM_COEFFICIENTS][channels]: y = (x - c0) c1 + c2; dx = dy c1 - c2 - (x - c0) c3 */

@@ -99,10 +99,10 @@ template <class T, int EACH> __global__ void __launch_bounds__(THREADS) backward
     }
     sum = over_rows(sum, room[0]);
     along = over_rows(along, room[1]);
-    if (s.rows && s.row == 0 && c.dweight)
-        static_cast<M *>(c.dweight)[s.channel] = along * rstd;
-    if (s.rows && s.row == 0 && c.dbias)
-        static_cast<M *>(c.dbias)[s.channel] = sum;
+    if (s.rows && s.row == 0) {
+        put_gradient<T>(c.dweight, s.channel, along * rstd);
+        put_gradient<T>(c.dbias, s.channel, sum);
+    }
     if (!c.out)
         return;
     const M by = rstd * weight, first = c.stored ? M(0) : by * (sum / M(c.inner)),

@@ -135,12 +135,12 @@ template <class T, int EACH> __global__ void __launch_bounds__(PC__NORM_FEW / EA
         weighted.first += g[k];
         weighted.second += g[k] * off[k];
     }
-    if (c.dweight || c.dbias) {
+    if (c.dweight.at || c.dbias.at) {
         sum = over_block(sum, room);
-        if (threadIdx.x == 0 && c.dweight)
-            static_cast<M *>(c.dweight)[s.group] = sum.second * rstd;
-        if (threadIdx.x == 0 && c.dbias)
-            static_cast<M *>(c.dbias)[s.group] = sum.first;
+        if (threadIdx.x == 0) {
+            put_gradient<T>(c.dweight, s.group, sum.second * rstd);
+            put_gradient<T>(c.dbias, s.group, sum.first);
+        }
     }
     if (!c.out)
         return;

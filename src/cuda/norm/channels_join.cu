@@ -69,10 +69,8 @@ template <class T> __global__ void __launch_bounds__(THREADS) backward(pc__cuda_
         return;
     const M rstd = rstd_of<T>(c, channel), by = rstd * parameters<T, 1>(c.weight, channel, 1).at[0];
     const M count = M(c.batches) * M(c.inner);
-    if (c.dweight)
-        static_cast<M *>(c.dweight)[channel] = sum.second * rstd;
-    if (c.dbias)
-        static_cast<M *>(c.dbias)[channel] = sum.first;
+    put_gradient<T>(c.dweight, channel, sum.second * rstd);
+    put_gradient<T>(c.dbias, channel, sum.first);
     coefficient<M>(c, 0, 0, channel) = parameters<T, 1>(c.mean, channel, 0).at[0];
     coefficient<M>(c, 0, 1, channel) = by;
     coefficient<M>(c, 0, 2, channel) = by * (sum.first / count);

@@ -57,6 +57,16 @@ __device__ __forceinline__ numbers<pc::math<T>, W> parameters(const pc__cuda_vec
     return x;
 }
 
+/* Number i of the gradient of a parameter of tensors of T, where it is wanted. */
+template <class T>
+__device__ __forceinline__ void put_gradient(const pc__cuda_vector_gradient &v, long long i, pc::math<T> value)
+{
+    if (v.at && sizeof(T) == 2 && !v.wide)
+        static_cast<T *>(v.at)[i] = T(value);
+    else if (v.at)
+        static_cast<pc::math<T> *>(v.at)[i] = value;
+}
+
 /* K neighbours from `from` on, wherever they begin: where on 16 bytes, in one access. */
 template <int K, class T> __device__ __forceinline__ vector<T, K> some_at(const T *from)
 {

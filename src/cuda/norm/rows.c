@@ -40,6 +40,14 @@ static void set_statistics(pc__cuda_norm_rows *r, const pc_tensor *t)
     r->rstd = (char *)kept.data + before;
 }
 
+pc__cuda_vector_gradient pc__cuda_gradient_of(const pc_call *call, int i, const bool *needs)
+{
+    if (!needs[i])
+        return (pc__cuda_vector_gradient){NULL, 0};
+    const pc_tensor *to = call->out[i];
+    return (pc__cuda_vector_gradient){pc__cuda_view(to).data, !pc__is_half((pc_dtype)to->dtype)};
+}
+
 /* Plans ask where rows lie before they have a normalisation add. */
 static pc_status unplanned(const pc_call *call)
 {
@@ -91,9 +99,9 @@ PC__CUDA_KERNEL(layer_norm_backward)
     if (a->has_weight)
         r.weight = vector_of(call->in[3], r.dtype);
     set_statistics(&r, call->in[2]);
-    void **to[3] = {&r.dx, &r.dweight, &r.dbias};
-    for (int i = 0; i < 3; i++)
-        *to[i] = a->needs[i] ? pc__cuda_view(call->out[i]).data : NULL;
+    r.dx = a->needs[0] ? pc__cuda_view(call->out[0]).data : NULL;
+    r.dweight = pc__cuda_gradient_of(call, 1, a->needs);
+    r.dbias = pc__cuda_gradient_of(call, 2, a->needs);
     r.dy = pc__cuda_view(call->in[0]).data;
     r.added = a->adds ? pc__cuda_view(call->in[call->n_in - 1]).data : NULL;
     r.rounded = call->n_out > 3 ? pc__cuda_view(call->out[3]).data : NULL;
@@ -101,7 +109,7 @@ PC__CUDA_KERNEL(layer_norm_backward)
                lies_well(r.rounded);
     if ((r.added || r.rounded) && !r.whole)
         return unplanned(call);
-    r.blocks = r.dweight || r.dbias ? pc__cuda_norm_blocks(&r) : 0;
+    r.blocks = r.dweight.at || r.dbias.at ? pc__cuda_norm_blocks(&r) : 0;
     const size_t number = r.dtype == PC_F64 ? sizeof(double) : sizeof(float);
     if (r.blocks && !(r.sums = pc__cuda_scratch(stream, (size_t)(r.blocks * 2 * r.n) * number)))
         return PC_ERR_MEMORY;

@@ -121,6 +121,8 @@ template <class T, class Y> bool launch_singles(const pc__cuda_norm_rows &r)
         return launch<T, Y, 32, 1, 1>(r);
     if (r.n <= 256)
         return launch<T, Y, 32, 8, 1>(r);
+    if (r.n <= 512 && r.rows < FEW_ROWS)
+        return launch<T, Y, 256, 2, 1>(r);
     if (r.n <= 512) /* of many rows, whose parameters are half of what is read: these once for some rows */
         return r.rows < MANY_ROWS ? launch<T, Y, 32, 16, 1>(r) : launch<T, Y, 32, 16, 1, 4>(r);
     if (r.n <= 2048)

@@ -16,6 +16,12 @@ typedef struct pc__cuda_vector {
     int wide;       /* float32 beside 16 bits */
 } pc__cuda_vector;
 
+/* Those of one's gradient: likewise. */
+typedef struct pc__cuda_vector_gradient {
+    void *at; /* NULL: it is not wanted */
+    int wide;
+} pc__cuda_vector_gradient;
+
 /* y = (x - mean) rstd weight + bias of each row. `mean` is NULL for rms_norm, and where no statistics are kept `rstd` too. */
 typedef struct pc__cuda_norm_rows {
     int dtype, early;
@@ -28,16 +34,21 @@ typedef struct pc__cuda_norm_rows {
     pc__cuda_vector weight, bias;
     void *y, *mean, *rstd; /* statistics: float64 where x is, else float32 */
     const void *dy;        /* backward: these too; NULL is not wanted */
-    void *dx, *dweight, *dbias;
+    void *dx;
+    pc__cuda_vector_gradient dweight, dbias;
     const void *added; /* to x, in y's dtype; backward to dx, float32; NULL: nothing */
     void *sum;         /* of x and that, float32 */
     void *rounded;     /* backward: what is in dx, in dy's 16 bits, or NULL */
     int64_t blocks;    /* that add rows up, */
-    void *sums;        /* [blocks][2][n] */
+    void *sums;        /* [blocks][2][n]; one block's are the gradients themselves where the kernels hold rows */
     cudaStream_t queue;
 } pc__cuda_norm_rows;
 
 void pc__cuda_norm_forward(const pc__cuda_norm_rows *r);
+
+/* Of output i of a backward call, a parameter's gradient. */
+struct pc_call;
+pc__cuda_vector_gradient pc__cuda_gradient_of(const struct pc_call *call, int i, const bool *needs);
 
 /* How many blocks' sums there will be. */
 int64_t pc__cuda_norm_blocks(const pc__cuda_norm_rows *r);

@@ -5,6 +5,7 @@
 #include "cuda/shared/dependent_launch.cuh"
 
 #define MULTIPROCESSORS 132
+#define FEW 2 /* turns of one block that take less time than a second kernel, which adds blocks' sums */
 
 namespace
 {
@@ -147,8 +148,12 @@ __global__ void __launch_bounds__(threads_of<LANES>, blocks_of<T, LANES, N>) hel
 #pragma unroll
         for (int j = 0; j < W; j++) {
             const int place = (i * LANES + lane) * W + j;
-            if (group == 0 && place < n)
+            if (group != 0 || place >= n)
+                continue;
+            if (gridDim.x > 1)
                 sums[place] = dweight[i].at[j], sums[n + place] = dbias[i].at[j];
+            else
+                put_gradient<T>(r.dweight, place, dweight[i].at[j]), put_gradient<T>(r.dbias, place, dbias[i].at[j]);
         }
 }
 
@@ -156,7 +161,7 @@ template <class T, class G, int LANES, int N, int W> int64_t run(const pc__cuda_
 {
     const int64_t groups = threads_of<LANES> / LANES, all = (r.rows + groups - 1) / groups;
     constexpr int64_t most = (blocks_of<T, LANES, N> == 4 ? 4 : 3) * MULTIPROCESSORS;
-    const int64_t blocks = all < most ? all : most;
+    const int64_t blocks = all <= FEW ? all > 0 : all < most ? all : most;
     if (launch && blocks)
         (void)pc::start(held<T, G, LANES, N, W>, (unsigned)blocks, threads_of<LANES>, r.queue, r.early, r);
     return blocks > 1 ? blocks : 1;

@@ -10,6 +10,7 @@
 #define MULTIPROCESSORS 132
 #define W 4 /* numbers of a pack */
 #define LANES 32
+#define FEW 2 /* rows that have a block's threads for themselves sooner, one after the other */
 
 namespace
 {
@@ -18,9 +19,11 @@ namespace
 template <int N> constexpr int blocks_of = N == 1 ? 4 : N == 2 ? 3 : N == 4 ? 2 : 1;
 template <int N> constexpr int warps_of = N == 6 ? 12 : 8;
 
-/* The block's sums of a column, the warps' in order. */
+/* The block's sums of a column, the warps' in order; to NULL they are not wanted. */
 template <int N> __device__ __forceinline__ void join(const numbers<float, W> (&own)[N], float *room, float *to, int n)
 {
+    if (!to)
+        return;
     constexpr int LINE = N * LANES * W, WARPS = warps_of<N>;
     const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
 #pragma unroll
@@ -113,8 +116,8 @@ __global__ void __launch_bounds__(warps_of<N> *LANES, blocks_of<N>) warps(const 
     if (!r.sums)
         return;
     float *sums = static_cast<float *>(r.sums) + (long long)blockIdx.x * 2 * n;
-    join<N>(dweight, room, sums, n);
-    join<N>(dbias, room, sums + n, n);
+    join<N>(dweight, room, gridDim.x > 1 ? sums : static_cast<float *>(r.dweight.at), n);
+    join<N>(dbias, room, gridDim.x > 1 ? sums + n : static_cast<float *>(r.dbias.at), n);
 }
 
 template <class G, int N> int64_t run(const pc__cuda_norm_rows &r, bool launch)
@@ -143,7 +146,8 @@ template <class G> int64_t run_length(const pc__cuda_norm_rows &r, bool launch)
 
 int64_t run_any(const pc__cuda_norm_rows *r, bool launch)
 {
-    if (r->dtype != PC__CUDA_F32 || !r->whole)
+    const bool alone = r->rows <= FEW && !r->added && !r->rounded;
+    if (r->dtype != PC__CUDA_F32 || !r->whole || alone)
         return 0;
     switch (r->dtype_y) {
     case PC__CUDA_F16:

@@ -119,14 +119,16 @@ template <class T, class G> __global__ void __launch_bounds__(COLUMNS *SIDE_BY_S
 }
 
 /* The blocks' sums in order; of no rows, zeros. Threads are [BLOCKS][COLUMNS], then [COLUMNS][BLOCKS]. */
-template <class M> __global__ void __launch_bounds__(COLUMNS *BLOCKS) add_up(pc__cuda_norm_rows r)
+template <class T> __global__ void __launch_bounds__(COLUMNS *BLOCKS) add_up(pc__cuda_norm_rows r)
 {
+    typedef pc::math<T> M;
     __shared__ M room[BLOCKS][COLUMNS + 1];
     const long long first = (long long)blockIdx.x * COLUMNS, column = first + threadIdx.x, n = r.n;
     const M *sums = static_cast<const M *>(r.sums) + blockIdx.y * n;
-    M *to = static_cast<M *>(blockIdx.y ? r.dbias : r.dweight), sum = 0;
+    const pc__cuda_vector_gradient to = blockIdx.y ? r.dbias : r.dweight;
+    M sum = 0;
     pc::wait_for_earlier();
-    if (!to)
+    if (!to.at)
         return;
 #pragma unroll 8
     for (long long block = threadIdx.y; r.rows && block < r.blocks && column < n; block += BLOCKS)
@@ -138,20 +140,21 @@ template <class M> __global__ void __launch_bounds__(COLUMNS *BLOCKS) add_up(pc_
     for (int distance = 16; distance > 0; distance /= 2)
         sum += __shfl_xor_sync(0xffffffffu, sum, distance);
     if (threadIdx.x == 0 && first + threadIdx.y < n)
-        to[first + threadIdx.y] = sum;
+        put_gradient<T>(to, first + threadIdx.y, sum);
 }
 
 template <class T, class G> void launch_backward(const pc__cuda_norm_rows &r)
 {
     const dim3 columns((unsigned)((r.n + COLUMNS - 1) / COLUMNS), (unsigned)r.blocks), block(COLUMNS, SIDE_BY_SIDE);
-    if (r.rows && !pc__cuda_norm_held_backward(&r)) {
+    const bool held = r.rows && pc__cuda_norm_held_backward(&r);
+    if (r.rows && !held) {
         if (r.dx)
             (void)pc::start(backward<T, G>, (unsigned)r.rows, THREADS, r.queue, r.early, r);
         if (r.sums)
             (void)pc::start_grid(sum_rows<T, G>, columns, block, 0, r.queue, r.early, r);
     }
-    if (r.sums)
-        (void)pc::start_grid(add_up<pc::math<T>>, dim3(columns.x, 2), dim3(COLUMNS, BLOCKS), 0, r.queue, r.early, r);
+    if (r.sums && !(held && r.blocks == 1))
+        (void)pc::start_grid(add_up<T>, dim3(columns.x, 2), dim3(COLUMNS, BLOCKS), 0, r.queue, r.early, r);
 }
 
 } // namespace
