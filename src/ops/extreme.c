@@ -14,7 +14,7 @@ static pc_status extreme(int op, pc_tensor *t, unsigned mask, bool keepdim, bool
         return pc__fail(PC_ERR_SHAPE, "%s: a tensor of shape %s has no elements to compare", pc__ops[op].name,
                         PC__SHAPE_OF(t));
     a.whole = whole;
-    return pc__reduce_once(op, t, mask, keepdim, PC__GAPS_EXTREMES, a, (pc_tensor * *[]){value, index});
+    return pc__reduce_once(op, t, mask, keepdim, PC__GAPS_STATES, a, (pc_tensor * *[]){value, index});
 }
 
 pc_status pc__infer_max(pc_call *call, pc__meta *out)

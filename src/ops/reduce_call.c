@@ -98,8 +98,8 @@ pc_status pc__reduce_once(int op, pc_tensor *t, unsigned mask, bool keepdim, pc_
 pc_tensor *pc__reduce_to_one(int op, pc_tensor *t, unsigned mask, bool keepdim, const pc__reduce_attributes *a)
 {
     pc_tensor *value = NULL;
-    return pc__reduce_once(op, t, mask, keepdim, PC__GAPS_NONE, *a, (pc_tensor * *[]){&value, NULL}) == PC_OK ? value
-                                                                                                              : NULL;
+    return pc__reduce_once(op, t, mask, keepdim, PC__GAPS_STATES, *a, (pc_tensor * *[]){&value, NULL}) == PC_OK ? value
+                                                                                                                : NULL;
 }
 
 pc_tensor *pc__reduce_by_runs(int op, pc_tensor *t, unsigned mask, bool keepdim, const pc__reduce_attributes *a)

@@ -66,7 +66,7 @@ static lie lie_of(const pc_tensor *t, unsigned mask)
     return l;
 }
 
-/* Whether CUDA finds maxima of t with its gaps: what is reduced is one dimension to memory, and is long and alone, or
+/* Whether CUDA reduces t to maxima, norms and the like with its gaps: what is reduced is one dimension to memory, and is long and alone, or
  * short and not side by side, in no case where that would be slow. */
 static bool takes_gaps(const pc_tensor *t, unsigned mask)
 {
@@ -168,7 +168,7 @@ pc_tensor *pc__reduce_in_memory_order(pc_tensor *t, unsigned *mask, pc__gaps gap
     pc_tensor *lies = t && gaps == PC__GAPS_SUMS ? where_it_lies(t, mask) : NULL;
     if (lies)
         return lies;
-    if (t && gaps == PC__GAPS_EXTREMES && !pc__is_dense(t) && takes_gaps(t, *mask))
+    if (t && gaps == PC__GAPS_STATES && !pc__is_dense(t) && takes_gaps(t, *mask))
         return t;
     if (t && gaps == PC__GAPS_SUMS && pc__reduce_gapped_run(t, *mask))
         return t;

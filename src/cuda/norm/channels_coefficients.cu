@@ -2,7 +2,7 @@
 #include "cuda/norm/channels.cuh"
 #include "cuda/norm/moments.cuh"
 
-#define WARPS 4 /* of a block */
+#define WARPS 4  /* of a block */
 #define MANY 512 /* numbers of a group's parts that are a block's, WIDE threads, and not a warp's */
 #define WIDE 512
 

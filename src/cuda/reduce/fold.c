@@ -2,15 +2,24 @@
 #include "cuda/reduce/fold.h"
 
 #include "cuda/reduce/plan.h"
+#include "cuda/reduce/short.h"
 
-/* `fold` has what is the kind's own. */
-static pc_status run(pc_stream *stream, const pc_call *call, const pc__reduce_attributes *a, pc__cuda_fold *fold,
-                     void (*launch)(const pc__cuda_fold *fold))
+/* Over x; `fold` has what is the kind's own. */
+static pc_status run(pc_stream *stream, const pc_call *call, const pc__reduce_attributes *a, const pc_tensor *x,
+                     pc__cuda_fold *fold, void (*launch)(const pc__cuda_fold *fold))
 {
     if (a->outer * a->inner == 0)
         return PC_OK;
     const size_t size = pc_dtype_size((pc_dtype)fold->from);
     const bool rows = a->inner == 1;
+    pc__cuda_short few;
+    if (!pc__is_contiguous(x)) {
+        (void)pc__cuda_plan_short(stream, a, x, 1, false, &few);
+        fold->few = &few;
+        fold->how.divisor = a->divisor;
+        launch(fold);
+        return pc__cuda_launched(call);
+    }
     fold->how = pc__cuda_plan(stream, a, fold->in, size, rows ? pc__cuda_vector_of(fold->from) : 1, true, rows);
     fold->how.divisor = a->divisor;
     if (fold->how.parts > 1) {
@@ -35,20 +44,20 @@ PC__CUDA_KERNEL(prod)
 {
     pc__cuda_fold fold = fold_of(call);
     PC__TRY(pc__cuda_takes(call, PC__FLOATS | PC__BIT(PC_I64)));
-    return run(stream, call, call->attributes, &fold, pc__cuda_fold_prod);
+    return run(stream, call, call->attributes, call->in[0], &fold, pc__cuda_fold_prod);
 }
 
 PC__CUDA_KERNEL(any)
 {
     pc__cuda_fold fold = fold_of(call);
-    return run(stream, call, call->attributes, &fold, pc__cuda_fold_truth);
+    return run(stream, call, call->attributes, call->in[0], &fold, pc__cuda_fold_truth);
 }
 
 PC__CUDA_KERNEL(all)
 {
     pc__cuda_fold fold = fold_of(call);
     fold.kind = true;
-    return run(stream, call, call->attributes, &fold, pc__cuda_fold_truth);
+    return run(stream, call, call->attributes, call->in[0], &fold, pc__cuda_fold_truth);
 }
 
 PC__CUDA_KERNEL(norm)
@@ -57,7 +66,7 @@ PC__CUDA_KERNEL(norm)
     pc__cuda_fold fold = fold_of(call);
     PC__TRY(pc__cuda_takes(call, PC__FLOATS));
     fold.kind = a->norm;
-    return run(stream, call, a, &fold, pc__cuda_fold_norm);
+    return run(stream, call, a, call->in[0], &fold, pc__cuda_fold_norm);
 }
 
 PC__CUDA_KERNEL(var)
@@ -67,7 +76,7 @@ PC__CUDA_KERNEL(var)
     PC__TRY(pc__cuda_takes(call, PC__FLOATS));
     fold.kind = a->root;
     fold.also = pc__data(call->out[1]);
-    return run(stream, call, a, &fold, pc__cuda_fold_var);
+    return run(stream, call, a, call->in[0], &fold, pc__cuda_fold_var);
 }
 
 PC__CUDA_KERNEL(dot)
@@ -76,7 +85,7 @@ PC__CUDA_KERNEL(dot)
     pc__cuda_fold fold = fold_of(call);
     PC__TRY(pc__cuda_takes(call, PC__FLOATS));
     fold.other = pc__data(call->in[1]);
-    return run(stream, call, &row, &fold, pc__cuda_fold_dot);
+    return run(stream, call, &row, call->in[0], &fold, pc__cuda_fold_dot);
 }
 
 /* Of x, in[1], and the results' gradient, in[0]. */
@@ -98,7 +107,7 @@ PC__CUDA_KERNEL(prod_backward)
                           .also = parts + results * size,
                           .other = pc__data(call->in[0])};
     pc__cuda_deeper(stream, 1); /* beside `parts` */
-    const pc_status status = run(stream, call, a, &fold, pc__cuda_fold_prod_parts);
+    const pc_status status = run(stream, call, a, x, &fold, pc__cuda_fold_prod_parts);
     pc__cuda_deeper(stream, -1);
     PC__TRY(status);
     const pc__cuda_prod_backward backward = {.count = count,

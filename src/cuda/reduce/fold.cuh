@@ -12,6 +12,7 @@
 
 #include "cuda/reduce/fold.h"
 #include "cuda/reduce/piece.cuh"
+#include "cuda/reduce/short.cuh"
 #include "cuda/shared/dependent_launch.cuh"
 #include "cuda/shared/half.cuh"
 #include "cuda/shared/row.cuh"
@@ -189,6 +190,21 @@ __global__ void __launch_bounds__(PC__FOLD_THREADS)
     f.store(mine, begin + threadIdx.x);
 }
 
+/* Of an input with gaps: a result has `lanes` threads, a part of a warp, a warp or a block. */
+template <class F>
+__global__ void __launch_bounds__(PC__SHORT_LANES)
+    fold_gaps(const __grid_constant__ pc__cuda_short s, const __grid_constant__ F f,
+              const typename F::type *__restrict__ in)
+{
+    const short_part p = short_part_of(s);
+    typename F::state mine = f.nothing();
+    pc::wait_for_earlier();
+    see_column(f, mine, in + p.first, s.step, p.lane, p.n, s.lanes);
+    join_all(f, mine, s.lanes);
+    if (p.writes)
+        f.store(mine, p.result);
+}
+
 /* A block: the parts of one result. */
 template <class F>
 __global__ void __launch_bounds__(PC__FOLD_THREADS)
@@ -208,9 +224,19 @@ __global__ void __launch_bounds__(PC__FOLD_THREADS)
 /* Whether rows are many, of too few elements for several threads each, and a block's fit in shared memory. */
 inline bool is_short(const pc__cuda_reduction &r, size_t size)
 {
-    enum { FEW = 32, MANY = 32768, MOST_BYTES = 48 << 10 };
-    return r.inner == 1 && r.reduced <= FEW && r.outer >= MANY &&
+    enum { TINY = 8, SOME = 2048, FEW = 32, MANY = 32768, MOST_BYTES = 48 << 10 };
+    return r.inner == 1 && r.reduced <= FEW && r.outer >= (r.reduced <= TINY ? SOME : MANY) &&
            (r.reduced | 1) * size * PC__FOLD_THREADS <= MOST_BYTES;
+}
+
+/* Smaller blocks where large ones would leave multiprocessors without any. */
+template <class F> void fold_many(const pc__cuda_reduction &r, const F &f, const typename F::type *in)
+{
+    enum { FULL = 264 * PC__FOLD_THREADS /* two blocks for each multiprocessor of a large GPU */ };
+    const unsigned threads = r.outer < FULL ? PC__FOLD_THREADS / 4 : PC__FOLD_THREADS;
+    const size_t bytes = static_cast<size_t>(r.reduced | 1) * sizeof(typename F::type) * threads;
+    (void)pc::start_grid(fold_short<F>, dim3(static_cast<unsigned>((r.outer + threads - 1) / threads)), dim3(threads),
+                         bytes, r.queue, r.early, r, f, in);
 }
 
 template <class F> void fold(const pc__cuda_fold *d, const F &f)
@@ -223,13 +249,10 @@ template <class F> void fold(const pc__cuda_fold *d, const F &f)
         (void)pc::start(kernel, static_cast<unsigned>(blocks), static_cast<unsigned>(size), r->queue, r->early,
                         parameters...);
     };
-    if (is_short(*r, sizeof(typename F::type))) {
-        const size_t bytes = (r->reduced | 1) * sizeof(typename F::type) * PC__FOLD_THREADS;
-        (void)pc::start_grid(fold_short<F>,
-                             dim3(static_cast<unsigned>((r->outer + PC__FOLD_THREADS - 1) / PC__FOLD_THREADS)),
-                             dim3(PC__FOLD_THREADS), bytes, r->queue, r->early, *r, f, in);
-        return;
-    }
+    if (d->few)
+        return start_short(fold_gaps<F>, d->few, *d->few, f, in);
+    if (is_short(*r, sizeof(typename F::type)))
+        return fold_many(*r, f, in);
     if (r->layout == PC__REDUCE_ROWS)
         go(fold_rows<F>, (r->outer * r->parts + per_block - 1) / per_block, threads, *r, f, in, d->between);
     else if (r->layout == PC__REDUCE_COLUMNS)

@@ -51,14 +51,17 @@ template <class T> struct moments {
             s = {N, static_cast<double>(mean) + off, squares < 0 ? 0 : static_cast<double>(squares)};
             return;
         }
-        /* A quotient in float is as near as the mean is to what it is added to. */
-        join(s, N, static_cast<double>(mean) + off, squares < 0 ? 0 : squares,
-             static_cast<double>(M(N) / (static_cast<M>(s.n) + M(N))));
+        join(s, N, static_cast<double>(mean) + off, squares < 0 ? 0 : squares, part_of(M(N), static_cast<M>(s.n)));
+    }
+    /* A quotient in float is as near as the mean is to what it is added to. */
+    __device__ __forceinline__ static double part_of(M n, M before)
+    {
+        return static_cast<double>(n / (before + n));
     }
     __device__ __forceinline__ void meet(state &s, const state &later) const
     {
         if (later.n > 0)
-            join(s, later.n, later.mean, later.squares, later.n / (s.n + later.n));
+            join(s, later.n, later.mean, later.squares, part_of(static_cast<M>(later.n), static_cast<M>(s.n)));
     }
     __device__ __forceinline__ void store(const state &s, int64_t i) const
     {

@@ -162,30 +162,41 @@ template <class T, int OP> void launch_parted(const pc__cuda_softmax_columns *c,
                          static_cast<int>(c->n), static_cast<long long>(c->inner), across, height);
 }
 
-/* As many neighbours as a warp has or there are, fewer of longer columns, down to one sector of memory; several times as many
- * of short columns that are many, since a GPU starts no more than a block in a nanosecond or so. */
+/* As many neighbours as a warp has or there are, fewer of longer columns, down to one sector of memory, or of columns that are few
+ * to a part of one, which costs less than a second launch; several times as many of short columns that are many, since a GPU
+ * starts no more than a block in a nanosecond or so. 0: a block does not have so many threads. */
+int across_of(const pc__cuda_softmax_columns *c, int height, int size)
+{
+    enum { ALONG = 32, GOOD_BLOCK = 512, GOOD_BYTES = 64, LEAST = 8, FEW_COLUMNS = 128, WIDE = 256, MANY = 1024 };
+    const int64_t columns = c->outer * c->inner;
+    const int least = columns <= FEW_COLUMNS ? 2 : LEAST;
+    int across = c->few || c->inner > ALONG ? ALONG : static_cast<int>(c->inner);
+    while (across * height > GOOD_BLOCK && across / 2 * size >= GOOD_BYTES)
+        across /= 2;
+    while (across * height > BLOCK_MOST && across > least)
+        across = across / 2 > least ? across / 2 : least;
+    if (across * height > BLOCK_MOST)
+        return 0;
+    while (2 * across * height <= WIDE && columns / across >= 2 * MANY)
+        across *= 2;
+    return across;
+}
+
 template <class T, int OP> bool launch(const pc__cuda_softmax_columns *c)
 {
-    enum { ALONG = 32, GOOD_BLOCK = 512, GOOD_BYTES = 64, LEAST = 8, FEW_EACH = 4, WIDE = 256, MANY = 1024 };
+    enum { FEW_EACH = 4 };
     if (c->n <= HELD) {
         launch_whole<T, OP>(c);
         return true;
     }
-    const int each = c->few ? FEW_EACH : HELD;
-    if (c->n > static_cast<long long>(BLOCK_MOST) * each)
-        return false;
-    const int height = static_cast<int>((c->n + each - 1) / each);
-    int across = c->few || c->inner > ALONG ? ALONG : static_cast<int>(c->inner);
-    while (across * height > GOOD_BLOCK && across / 2 * static_cast<int>(sizeof(T)) >= GOOD_BYTES)
-        across /= 2;
-    while (across * height > BLOCK_MOST && across > LEAST)
-        across = across / 2 > LEAST ? across / 2 : LEAST;
-    if (across * height > BLOCK_MOST)
-        return false;
-    while (2 * across * height <= WIDE && c->outer * c->inner / across >= 2 * MANY)
-        across *= 2;
-    launch_parted<T, OP>(c, across, height);
-    return true;
+    for (int each = c->few ? FEW_EACH : HELD; each <= HELD && c->n <= BLOCK_MOST * HELD; each *= 2) {
+        const int height = static_cast<int>((c->n + each - 1) / each), across = across_of(c, height, sizeof(T));
+        if (across) {
+            launch_parted<T, OP>(c, across, height);
+            return true;
+        }
+    }
+    return false;
 }
 
 } // namespace
