@@ -1,30 +1,47 @@
 /* rows.cu: rows picked by an index along a dimension, and put in the place of others. An index that is out of range goes
  * into the stream's record; its entry is left as it is. */
 #include "cuda/runtime/fault.cuh"
+#include "cuda/shared/dependent_launch.cuh"
 #include "cuda/index/rows.h"
 
 namespace
 {
 
-constexpr int THREADS = 256;
+constexpr int THREADS = 256, AT_ONCE = 4;
 
 struct alignas(16) unit16 {
     uint64_t a, b;
 };
 
-/* A thread for each unit of the output, in memory order. I: what counts them. */
+/* A thread has AT_ONCE units of the output in a turn, a block's lying side by side: a GPU starts no more than a block in a
+ * nanosecond or so, and each unit waits for its index first. I: what counts them. */
 template <class T, class I>
 __global__ void __launch_bounds__(THREADS) select(const __grid_constant__ pc__cuda_picking p, const T *whole, T *picked)
 {
     const I row = static_cast<I>(p.row), count = static_cast<I>(p.count);
-    const I total = static_cast<I>(p.outer) * count * row, step = static_cast<I>(gridDim.x) * THREADS;
-    for (I at = static_cast<I>(blockIdx.x) * THREADS + threadIdx.x; at < total; at += step) {
-        const I entry = at / row, column = at - entry * row, outer = entry / count, i = entry - outer * count;
-        const int64_t place = p.index[i];
-        if (place >= 0 && place < p.n)
-            picked[at] = whole[(static_cast<int64_t>(outer) * p.n + place) * p.row + column];
-        else if (outer == 0 && column == 0)
-            pc::fault(p.fault, PC__FAULT_INDEX, static_cast<long long>(i), place, p.n);
+    const I total = static_cast<I>(p.outer) * count * row, step = static_cast<I>(gridDim.x) * (AT_ONCE * blockDim.x);
+    pc::wait_for_earlier();
+    for (I first = static_cast<I>(blockIdx.x) * (AT_ONCE * blockDim.x) + threadIdx.x; first < total; first += step) {
+        const T *from[AT_ONCE];
+        T unit[AT_ONCE];
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++) {
+            const I at = min(first + u * blockDim.x, total - 1);
+            const I entry = at / row, column = at - entry * row, outer = entry / count, i = entry - outer * count;
+            const int64_t place = p.index[i];
+            const bool there = place >= 0 && place < p.n;
+            from[u] = there ? whole + (static_cast<int64_t>(outer) * p.n + place) * p.row + column : nullptr;
+            if (!there && outer == 0 && column == 0)
+                pc::fault(p.fault, PC__FAULT_INDEX, static_cast<long long>(i), place, p.n);
+        }
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++)
+            if (from[u])
+                unit[u] = *from[u];
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++)
+            if (from[u] && first + u * blockDim.x < total)
+                picked[first + u * blockDim.x] = unit[u];
     }
 }
 
@@ -34,43 +51,63 @@ __global__ void __launch_bounds__(THREADS)
     put(const __grid_constant__ pc__cuda_picking p, const T *base, const T *picked, T *whole)
 {
     const I row = static_cast<I>(p.row), n = static_cast<I>(p.n);
-    const I total = static_cast<I>(p.outer) * n * row, step = static_cast<I>(gridDim.x) * THREADS;
-    for (I at = static_cast<I>(blockIdx.x) * THREADS + threadIdx.x; at < total; at += step) {
-        const I r = at / row, column = at - r * row, outer = r / n, place = r - outer * n;
-        const unsigned from = p.start[place], to = p.start[place + 1];
-        whole[at] =
-            from == to ? base[at] : picked[(static_cast<int64_t>(outer) * p.count + p.order[to - 1]) * p.row + column];
+    const I total = static_cast<I>(p.outer) * n * row, step = static_cast<I>(gridDim.x) * (AT_ONCE * blockDim.x);
+    pc::wait_for_earlier();
+    for (I first = static_cast<I>(blockIdx.x) * (AT_ONCE * blockDim.x) + threadIdx.x; first < total; first += step) {
+        T unit[AT_ONCE];
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++) {
+            const I at = min(first + u * blockDim.x, total - 1);
+            const I r = at / row, column = at - r * row, outer = r / n, place = r - outer * n;
+            const unsigned from = p.start[place], to = p.start[place + 1];
+            const T *entry = from == to
+                                 ? base + at
+                                 : picked + (static_cast<int64_t>(outer) * p.count + p.order[to - 1]) * p.row + column;
+            unit[u] = *entry;
+        }
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++)
+            if (first + u * blockDim.x < total)
+                whole[first + u * blockDim.x] = unit[u];
     }
+}
+
+/* Smaller blocks of few units, for each multiprocessor of a large GPU to have some. */
+unsigned threads_for(int64_t total)
+{
+    enum { FULL = 264 * AT_ONCE * THREADS };
+    return total < FULL ? THREADS / 4 : THREADS;
 }
 
 unsigned blocks_for(const pc__cuda_picking *p, int64_t total)
 {
-    const int64_t most = static_cast<int64_t>(p->multiprocessors) * 64, all = (total + THREADS - 1) / THREADS;
+    const int64_t most = static_cast<int64_t>(p->multiprocessors) * 64, each = AT_ONCE * threads_for(total);
+    const int64_t all = (total + each - 1) / each;
     return static_cast<unsigned>(all < most ? all : most);
 }
 
 template <class T> void select_units(const pc__cuda_picking *p, const void *whole, void *picked)
 {
     const int64_t total = p->outer * p->count * p->row;
-    const unsigned blocks = blocks_for(p, total);
+    const unsigned blocks = blocks_for(p, total), threads = threads_for(total);
     const T *from = static_cast<const T *>(whole);
     T *to = static_cast<T *>(picked);
     if (total < (int64_t(1) << 31))
-        select<T, uint32_t><<<blocks, THREADS, 0, p->queue>>>(*p, from, to);
+        (void)pc::start(select<T, uint32_t>, blocks, threads, p->queue, p->early, *p, from, to);
     else
-        select<T, uint64_t><<<blocks, THREADS, 0, p->queue>>>(*p, from, to);
+        (void)pc::start(select<T, uint64_t>, blocks, threads, p->queue, p->early, *p, from, to);
 }
 
 template <class T> void put_units(const pc__cuda_picking *p, const void *base, const void *picked, void *whole)
 {
     const int64_t total = p->outer * p->n * p->row;
-    const unsigned blocks = blocks_for(p, total);
+    const unsigned blocks = blocks_for(p, total), threads = threads_for(total);
     const T *before = static_cast<const T *>(base), *from = static_cast<const T *>(picked);
     T *to = static_cast<T *>(whole);
     if (total < (int64_t(1) << 31))
-        put<T, uint32_t><<<blocks, THREADS, 0, p->queue>>>(*p, before, from, to);
+        (void)pc::start(put<T, uint32_t>, blocks, threads, p->queue, p->early, *p, before, from, to);
     else
-        put<T, uint64_t><<<blocks, THREADS, 0, p->queue>>>(*p, before, from, to);
+        (void)pc::start(put<T, uint64_t>, blocks, threads, p->queue, p->early, *p, before, from, to);
 }
 
 } // namespace

@@ -31,6 +31,15 @@ __global__ void __launch_bounds__(THREADS)
     long long place = places[outer * inner + across];
     U value = g[outer * inner + across];
     pack<U, W> y;
+    if (inner == 1 && along + W <= reduced) { /* most of what long rows are */
+        const long long ahead = place - along;
+        const int one = ahead >= 0 && ahead < W ? static_cast<int>(ahead) : W;
+#pragma unroll
+        for (int j = 0; j < W; j++)
+            y.at[j] = j == one ? value : U(0);
+        *reinterpret_cast<pack<U, W> *>(dx + first) = y;
+        return;
+    }
 #pragma unroll
     for (int j = 0; j < W; j++) {
         y.at[j] = place == along ? value : U(0);
