@@ -149,7 +149,7 @@ pc_status pc__grad_linear(pc__grad *grad)
         return fused(grad);
     pc_tensor *g = pc__activation_backward(a->activation, grad->out_grad[0], grad->out[0]);
     if (grad->needs[0])
-        PC__TRY(pc__set_grad(grad, 0, pc_matmul(g, grad->in[1])));
+        PC__TRY(pc__set_grad(grad, 0, pc__matmul_as(g, grad->in[1], &grad->in_meta[0])));
     if (grad->needs[1]) {
         pc_tensor *turned = pc_transpose(g, 0, 1), *x = grad->in[0];
         PC__TRY(pc__set_grad(grad, 1, grad->wider[1] ? pc__matmul_wide(turned, x) : pc_matmul(turned, x)));

@@ -81,14 +81,26 @@ pc_tensor *pc__matmul_wide(pc_tensor *a, pc_tensor *b)
     return PC__CALL(matmul, (&(pc__matmul_attributes){.wide = true}), a, b);
 }
 
-/* a x b, of so many matrices, as the gradient of an operand of that shape. What was broadcast over a batch is summed: in
- * 16 bits its parts stay float32 until they are. */
+/* Whether matrices lie column by column, as a transposed view's do. */
+static bool lies_turned(const pc__meta *m)
+{
+    const int64_t rows = m->shape[m->ndim - 2], columns = m->shape[m->ndim - 1];
+    return rows > 1 && columns > 1 && m->strides[m->ndim - 2] == 1 && m->strides[m->ndim - 1] == rows;
+}
+
+pc_tensor *pc__matmul_as(pc_tensor *a, pc_tensor *b, const pc__meta *of)
+{
+    return lies_turned(of) ? pc_transpose(pc_matmul(pc_transpose(b, -1, -2), pc_transpose(a, -1, -2)), -1, -2)
+                           : pc_matmul(a, b);
+}
+
+/* a x b, of so many matrices, as the gradient of an operand of that shape. What was broadcast over a batch is summed: in 16 bits its parts stay float32 until they are. */
 static pc_tensor *gradient(pc_tensor *a, pc_tensor *b, int64_t batch, const pc__meta *of)
 {
     if (!a || !b)
         return NULL;
     const bool summed = batch != pc__count(of->ndim - 2, of->shape);
-    pc_tensor *sum = pc__sum_to(summed ? pc__matmul_wide(a, b) : pc_matmul(a, b), of->ndim, of->shape);
+    pc_tensor *sum = pc__sum_to(summed ? pc__matmul_wide(a, b) : pc__matmul_as(a, b, of), of->ndim, of->shape);
     return sum && sum->dtype != of->dtype ? pc_cast(sum, of->dtype) : sum;
 }
 
