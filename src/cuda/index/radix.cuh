@@ -146,6 +146,42 @@ __device__ __forceinline__ unsigned peers_of(unsigned digit)
     return peers;
 }
 
+/* Of each item how many of its warp's with the same digit are in front of it; with `counts` of digits goes what was there. */
+template <class I, int ITEMS>
+__device__ __forceinline__ void rank_items(const I (&items)[ITEMS], unsigned (&ranks)[ITEMS], unsigned shift,
+                                           unsigned *counts)
+{
+    const unsigned earlier = (1u << threadIdx.x % 32) - 1;
+#pragma unroll
+    for (int k = 0; k < ITEMS; k++) {
+        const unsigned digit = digit_of(items[k], shift), peers = peers_of(digit);
+        ranks[k] = counts[digit] + __popc(peers & earlier);
+        __syncwarp();
+        if ((peers & earlier) == 0)
+            counts[digit] += __popc(peers);
+        __syncwarp();
+    }
+}
+
+/* The counts of the thread's digit become where each warp's first item of it goes; where the first of all goes, and `here`
+ * how many there are. */
+__device__ __forceinline__ unsigned place_warps(unsigned (&counts)[WARPS][DIGITS], unsigned (&of_warps)[WARPS],
+                                                unsigned &here)
+{
+    here = 0;
+#pragma unroll
+    for (int w = 0; w < WARPS; w++) {
+        const unsigned count = counts[w][threadIdx.x];
+        counts[w][threadIdx.x] = here;
+        here += count;
+    }
+    const unsigned start = sum_before(here, of_warps);
+#pragma unroll
+    for (int w = 0; w < WARPS; w++)
+        counts[w][threadIdx.x] += start;
+    return start;
+}
+
 /* How many items of the thread's digit there are in the list, and in tiles in front of this one. */
 struct share {
     unsigned total, before;
@@ -179,17 +215,8 @@ template <class I> struct digit_room {
 template <class I>
 __device__ __forceinline__ void place_digits(const digit_pass &p, unsigned list, unsigned tile, digit_room<I> &room)
 {
-    unsigned here = 0;
-#pragma unroll
-    for (int w = 0; w < WARPS; w++) {
-        const unsigned count = room.counts[w][threadIdx.x];
-        room.counts[w][threadIdx.x] = here;
-        here += count;
-    }
-    const unsigned start = sum_before(here, room.of_warps);
-#pragma unroll
-    for (int w = 0; w < WARPS; w++)
-        room.counts[w][threadIdx.x] += start;
+    unsigned here;
+    const unsigned start = place_warps(room.counts, room.of_warps, here);
     const share s = share_of(p, list, tile, here);
     room.further[threadIdx.x] = sum_before(s.total, room.of_warps) + s.before - start;
 }
@@ -203,7 +230,7 @@ __global__ void __launch_bounds__(THREADS, 3) scatter_digits(const __grid_consta
     constexpr int ITEMS = TILE / THREADS;
     __shared__ digit_room<I> room;
     const unsigned list = blockIdx.x / p.tiles, tile = blockIdx.x - list * p.tiles, first = tile * TILE;
-    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, earlier = (1u << lane) - 1;
+    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const From in = source.of(list);
     const To out = sink.of(list);
     for (int w = 0; w < WARPS; w++)
@@ -217,15 +244,7 @@ __global__ void __launch_bounds__(THREADS, 3) scatter_digits(const __grid_consta
         const unsigned i = first + (warp * ITEMS + k) * 32 + lane;
         items[k] = i < p.n ? in(i) : I::last();
     }
-#pragma unroll
-    for (int k = 0; k < ITEMS; k++) {
-        const unsigned digit = digit_of(items[k], p.shift), peers = peers_of(digit);
-        ranks[k] = room.counts[warp][digit] + __popc(peers & earlier);
-        __syncwarp();
-        if ((peers & earlier) == 0)
-            room.counts[warp][digit] += __popc(peers);
-        __syncwarp();
-    }
+    rank_items(items, ranks, p.shift, room.counts[warp]);
     __syncthreads();
     place_digits<I>(p, list, tile, room);
 #pragma unroll

@@ -47,6 +47,14 @@ static pc_status cut_lists(pc_stream *stream, pc__cuda_ranking *r, bool *by_digi
     return PC_OK;
 }
 
+/* Lists that a block sorts by digits, where it reads and writes memory as it lies. Below SHORT it compares, several lists at
+ * a time. */
+static bool fits_block(const pc__cuda_ranking *r)
+{
+    enum { SHORT = 512 };
+    return !is_wide(r) && r->inner == 1 && r->n > SHORT && r->n <= PC__CUDA_RADIX_TILE;
+}
+
 /* As many short lists in a block as leave four blocks a multiprocessor, and of neighbours in memory at least eight. */
 static void pack_lists(pc__cuda_ranking *r)
 {
@@ -79,13 +87,15 @@ PC__CUDA_KERNEL(sort)
     if (r.n > INT32_MAX || r.lists > INT32_MAX / ((r.n - 1) / PC__CUDA_TILE + 1))
         return pc__fail(PC_ERR_SHAPE, "sort: a tensor of shape %s along dimension %lld is too large on CUDA",
                         PC__SHAPE_OF(t), (long long)a->dim);
-    if (r.n <= PC__CUDA_TILE)
+    const bool in_block = fits_block(&r);
+    if (!in_block && r.n <= PC__CUDA_TILE)
         pack_lists(&r);
-    else
+    else if (!in_block)
         PC__TRY(cut_lists(stream, &r, &by_digits));
-    (r.n <= PC__CUDA_TILE ? pc__cuda_rank_short
-     : by_digits          ? pc__cuda_rank_digits
-                          : pc__cuda_rank_long)(&r, pc__data(t), pc__data(call->out[0]), pc__data(call->out[1]));
+    (in_block               ? pc__cuda_rank_lists
+     : r.n <= PC__CUDA_TILE ? pc__cuda_rank_short
+     : by_digits            ? pc__cuda_rank_digits
+                            : pc__cuda_rank_long)(&r, pc__data(t), pc__data(call->out[0]), pc__data(call->out[1]));
     return pc__cuda_launched(call);
 }
 

@@ -38,6 +38,9 @@ void pc__cuda_rank_long(const pc__cuda_ranking *ranking, const void *from, void 
 /* radix.cu: by digits of 8 bits, the lowest first; a room has lists * n items of 8 bytes, 16 for 64-bit keys. */
 void pc__cuda_rank_digits(const pc__cuda_ranking *ranking, const void *from, void *values, int64_t *places);
 
+/* radix_lists.cu: likewise, of lists of up to PC__CUDA_RADIX_TILE keys of 32 bits or less. */
+void pc__cuda_rank_lists(const pc__cuda_ranking *ranking, const void *from, void *values, int64_t *places);
+
 /* to[i] = how many of the n elements of `sorted`, of row i / each, are below values[i], or not above where `right` */
 typedef struct pc__cuda_search {
     int64_t n, each, count;
