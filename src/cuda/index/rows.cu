@@ -2,12 +2,13 @@
  * into the stream's record; its entry is left as it is. */
 #include "cuda/runtime/fault.cuh"
 #include "cuda/shared/dependent_launch.cuh"
+#include "cuda/shared/sums.cuh"
 #include "cuda/index/rows.h"
 
 namespace
 {
 
-constexpr int THREADS = 256, AT_ONCE = 4;
+constexpr int THREADS = 256, AT_ONCE = 4, PIECE = 512 /* units of a warp */, LONG = 64;
 
 struct alignas(16) unit16 {
     uint64_t a, b;
@@ -43,6 +44,31 @@ __global__ void __launch_bounds__(THREADS) select(const __grid_constant__ pc__cu
             if (from[u] && first + u * blockDim.x < total)
                 picked[first + u * blockDim.x] = unit[u];
     }
+}
+
+/* Rows of many units: a warp has a piece of one, whose index it reads once. */
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    select_pieces(const __grid_constant__ pc__cuda_picking p, unsigned pieces, const T *whole, T *picked)
+{
+    const int64_t id = static_cast<int64_t>(blockIdx.x) * (THREADS / 32) + threadIdx.x / 32,
+                  entry = quotient(id, pieces);
+    const int64_t outer = quotient(entry, p.count), i = entry - outer * p.count, first = (id - entry * pieces) * PIECE;
+    pc::wait_for_earlier();
+    if (outer >= p.outer)
+        return;
+    const int64_t place = p.index[i];
+    if (place < 0 || place >= p.n) {
+        if (outer == 0 && first == 0 && threadIdx.x % 32 == 0)
+            pc::fault(p.fault, PC__FAULT_INDEX, static_cast<long long>(i), place, p.n);
+        return;
+    }
+    const T *from = whole + (outer * p.n + place) * p.row + first;
+    T *to = picked + entry * p.row + first;
+    const int count = static_cast<int>(min(p.row - first, static_cast<int64_t>(PIECE)));
+#pragma unroll 8
+    for (int k = threadIdx.x % 32; k < count; k += 32)
+        to[k] = from[k];
 }
 
 /* The same for each unit of `whole`. */
@@ -92,7 +118,11 @@ template <class T> void select_units(const pc__cuda_picking *p, const void *whol
     const unsigned blocks = blocks_for(p, total), threads = threads_for(total);
     const T *from = static_cast<const T *>(whole);
     T *to = static_cast<T *>(picked);
-    if (total < (int64_t(1) << 31))
+    const int64_t pieces = (p->row + PIECE - 1) / PIECE, warps = p->outer * p->count * pieces, most = 1 << 30;
+    if (p->row >= LONG && warps < most)
+        (void)pc::start(select_pieces<T>, static_cast<unsigned>((warps + THREADS / 32 - 1) / (THREADS / 32)), THREADS,
+                        p->queue, p->early, *p, static_cast<unsigned>(pieces), from, to);
+    else if (total < (int64_t(1) << 31))
         (void)pc::start(select<T, uint32_t>, blocks, threads, p->queue, p->early, *p, from, to);
     else
         (void)pc::start(select<T, uint64_t>, blocks, threads, p->queue, p->early, *p, from, to);

@@ -64,13 +64,13 @@ template <int LANES, class M> __device__ __forceinline__ void sum_both(M &a, M &
         a += room[first + i][0], b += room[first + i][1];
 }
 
-/* Groups of a block add their sums to the first one's, in order. */
+/* Groups of a block that have a row add their sums to the first one's, in order. */
 template <int LANES, int N, int W, class M>
-__device__ __forceinline__ void join_groups(numbers<M, W> (&sums)[N], M *room, int group, int lane)
+__device__ __forceinline__ void join_groups(numbers<M, W> (&sums)[N], M *room, int group, int lane, long long rows)
 {
     constexpr int groups = threads_of<LANES> / LANES;
 #pragma unroll 1
-    for (int k = 1; k < groups; k++) {
+    for (int k = 1; k < groups && k < rows; k++) {
         if (group == k)
 #pragma unroll
             for (int i = 0; i < N * W; i++)
@@ -140,8 +140,9 @@ __global__ void __launch_bounds__(threads_of<LANES>, blocks_of<T, LANES, N>) hel
     }
     if (!r.sums)
         return;
-    join_groups<LANES, N, W>(dweight, room, group, lane);
-    join_groups<LANES, N, W>(dbias, room, group, lane);
+    const long long rows = r.rows - (long long)blockIdx.x * groups;
+    join_groups<LANES, N, W>(dweight, room, group, lane, rows);
+    join_groups<LANES, N, W>(dbias, room, group, lane, rows);
     M *sums = static_cast<M *>(r.sums) + (long long)blockIdx.x * 2 * n;
 #pragma unroll
     for (int i = 0; i < N; i++)
@@ -173,6 +174,8 @@ template <class T, class G> int64_t run_singles(const pc__cuda_norm_rows &r, boo
         return run<T, G, 32, 1, 1>(r, launch);
     if (r.n <= 256)
         return run<T, G, 32, 8, 1>(r, launch);
+    if (r.n <= 512 && r.rows <= FEW)
+        return run<T, G, 256, 2, 1>(r, launch);
     if (r.n <= 1024)
         return run<T, G, 128, 8, 1>(r, launch);
     return r.n <= 4096 ? run<T, G, 512, 8, 1>(r, launch) : 0;

@@ -149,20 +149,36 @@ __global__ void __launch_bounds__(PC__WIDE_THREADS)
         leave(f, states[threadIdx.x], r.parts, between, piece * r.inner + column);
 }
 
-/* A thread: one column from top to bottom. */
-template <class F>
+/* A thread: W neighbouring columns from top to bottom, whose rows are accesses each. */
+template <class F, int W>
 __global__ void __launch_bounds__(PC__FOLD_THREADS)
     fold_singles(const __grid_constant__ pc__cuda_reduction r, const __grid_constant__ F f,
                  const typename F::type *__restrict__ in)
 {
-    const int64_t id = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    typedef typename F::type T;
+    const int64_t id = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * W;
     pc::wait_for_earlier();
     if (id >= r.outer * r.inner)
         return;
     const int64_t outer = quotient(id, r.inner);
-    typename F::state mine = f.nothing();
-    see_column(f, mine, in + outer * r.reduced * r.inner + (id - outer * r.inner), r.inner, 0, r.reduced, 1);
-    f.store(mine, id);
+    const T *x = in + outer * r.reduced * r.inner + (id - outer * r.inner);
+    typename F::state mine[W];
+#pragma unroll
+    for (int w = 0; w < W; w++)
+        mine[w] = f.nothing();
+    if constexpr (W == 1)
+        see_column(f, mine[0], x, r.inner, 0, r.reduced, 1);
+    else
+#pragma unroll 4
+        for (int64_t row = 0; row < r.reduced; row++, x += r.inner) {
+            const pc::row_pack<T> v = *reinterpret_cast<const pc::row_pack<T> *>(x);
+#pragma unroll
+            for (int w = 0; w < W; w++)
+                f.see(mine[w], reinterpret_cast<const T(&)[1]>(v.at[w]), row);
+        }
+#pragma unroll
+    for (int w = 0; w < W; w++)
+        f.store(mine[w], id + w);
 }
 
 /* A block: rows of few elements, side by side to shared memory, `pitch` apart there; a thread has one then. */
@@ -224,19 +240,38 @@ __global__ void __launch_bounds__(PC__FOLD_THREADS)
 /* Whether rows are many, of too few elements for several threads each, and a block's fit in shared memory. */
 inline bool is_short(const pc__cuda_reduction &r, size_t size)
 {
-    enum { TINY = 8, SOME = 2048, FEW = 32, MANY = 32768, MOST_BYTES = 48 << 10 };
-    return r.inner == 1 && r.reduced <= FEW && r.outer >= (r.reduced <= TINY ? SOME : MANY) &&
+    enum { FEW = 32, MANY = 32768, MOST_BYTES = 48 << 10 };
+    return r.inner == 1 && r.reduced <= FEW && r.outer >= MANY &&
            (r.reduced | 1) * size * PC__FOLD_THREADS <= MOST_BYTES;
 }
 
-/* Smaller blocks where large ones would leave multiprocessors without any. */
 template <class F> void fold_many(const pc__cuda_reduction &r, const F &f, const typename F::type *in)
 {
+    const size_t bytes = static_cast<size_t>(r.reduced | 1) * sizeof(typename F::type) * PC__FOLD_THREADS;
+    const int64_t blocks = (r.outer + PC__FOLD_THREADS - 1) / PC__FOLD_THREADS;
+    (void)pc::start_grid(fold_short<F>, dim3(static_cast<unsigned>(blocks)), dim3(PC__FOLD_THREADS), bytes, r.queue,
+                         r.early, r, f, in);
+}
+
+/* Rows that a thread reads as they lie: no more than a sector of memory holds several of. */
+inline bool is_tiny(const pc__cuda_reduction &r, size_t size)
+{
+    enum { BYTES = 16, SOME = 2048 };
+    return r.inner == 1 && r.reduced * size <= BYTES && r.outer >= SOME;
+}
+
+/* Smaller blocks where large ones would leave multiprocessors without any; 16 bytes an access of columns that are many, since a
+ * GPU starts no more than a block in a nanosecond or so. */
+template <class F> void fold_each(const pc__cuda_reduction &r, const F &f, const typename F::type *in)
+{
     enum { FULL = 264 * PC__FOLD_THREADS /* two blocks for each multiprocessor of a large GPU */ };
-    const unsigned threads = r.outer < FULL ? PC__FOLD_THREADS / 4 : PC__FOLD_THREADS;
-    const size_t bytes = static_cast<size_t>(r.reduced | 1) * sizeof(typename F::type) * threads;
-    (void)pc::start_grid(fold_short<F>, dim3(static_cast<unsigned>((r.outer + threads - 1) / threads)), dim3(threads),
-                         bytes, r.queue, r.early, r, f, in);
+    constexpr int W = 16 / sizeof(typename F::type);
+    const int64_t columns = r.outer * r.inner;
+    const bool wide = r.inner % W == 0 && columns / W >= FULL && reinterpret_cast<uintptr_t>(in) % 16 == 0;
+    const int64_t each = wide ? columns / W : columns;
+    const unsigned threads = each < FULL ? PC__FOLD_THREADS / 4 : PC__FOLD_THREADS;
+    (void)pc::start(wide ? fold_singles<F, W> : fold_singles<F, 1>,
+                    static_cast<unsigned>((each + threads - 1) / threads), threads, r.queue, r.early, r, f, in);
 }
 
 template <class F> void fold(const pc__cuda_fold *d, const F &f)
@@ -251,14 +286,14 @@ template <class F> void fold(const pc__cuda_fold *d, const F &f)
     };
     if (d->few)
         return start_short(fold_gaps<F>, d->few, *d->few, f, in);
+    if (r->layout == PC__REDUCE_SINGLES || is_tiny(*r, sizeof(typename F::type)))
+        return fold_each(*r, f, in);
     if (is_short(*r, sizeof(typename F::type)))
         return fold_many(*r, f, in);
     if (r->layout == PC__REDUCE_ROWS)
         go(fold_rows<F>, (r->outer * r->parts + per_block - 1) / per_block, threads, *r, f, in, d->between);
-    else if (r->layout == PC__REDUCE_COLUMNS)
-        go(fold_columns<F>, tiles * r->outer * r->parts, r->threads, *r, f, in, d->between);
     else
-        go(fold_singles<F>, (r->outer * r->inner + r->threads - 1) / r->threads, r->threads, *r, f, in);
+        go(fold_columns<F>, tiles * r->outer * r->parts, r->threads, *r, f, in, d->between);
     if (r->parts == 1)
         return;
     int size = 32;
