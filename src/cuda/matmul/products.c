@@ -1,9 +1,10 @@
-/* products.c: matrix products: short sums, and few rows or columns, where memory alone counts, by kernels of our own; else
+/* products.c: matrix products: short sums, few rows or columns, where memory alone counts, and little work by kernels of our own; else
  * cuBLASLt where it is there and takes the shape, with operands that lie askew copied where that pays. */
 #include "cuda/matmul/lt.h"
 #include "cuda/matmul/outer.h"
 #include "cuda/matmul/padded.h"
 #include "cuda/matmul/rows.h"
+#include "cuda/matmul/staged.h"
 #include "cuda/matmul/thin.h"
 #include "ops/matmul.h"
 
@@ -57,6 +58,20 @@ static pc_status thin_run(pc_stream *stream, const pc_call *call, const void *pr
         return PC_ERR_MEMORY;
     pc__cuda_thin(pc__cuda_queue(stream), problem, multiprocessors, pc__cuda_early(stream), workspace,
                   pc__cuda_counters(stream));
+    return PC_OK;
+}
+
+static bool staged_supports(const pc_stream *stream, const void *problem)
+{
+    const pc__cuda_gemm *g = problem;
+    return pc__cuda_staged_fits(g) &&
+           (pc__rows_takes_all(&pc__matmul_rows, stream, staged_supports) || pc__cuda_staged_suits(g));
+}
+
+static pc_status staged_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
+{
+    (void)call, (void)workspace, (void)done;
+    pc__cuda_staged(pc__cuda_queue(stream), problem, pc__cuda_early(stream));
     return PC_OK;
 }
 
@@ -143,6 +158,7 @@ static pc_status tile_run(pc_stream *stream, const pc_call *call, const void *pr
 static const pc__row rows[] = {
     {"outer", "by outer", outer_supports, NULL, outer_run},
     {"thin", "by thin", thin_supports, NULL, thin_run},
+    {"staged", "by staged", staged_supports, NULL, staged_run},
     {"padded", "by padded", padded_supports, NULL, padded_run},
     {"cublaslt", "by cuBLASLt", cublaslt_supports, NULL, cublaslt_run},
     {"tile", "by tile", any, NULL, tile_run},
