@@ -224,6 +224,11 @@ static void as_by_the_book(void **state)
         {1, 4, 9, 40, 4, 3, 7, UNEVEN(1, 6, 1, 0, 1, 5, 2)},
         {1, 3, 9, 12, 3, 5, 5, OPTIONS(2, 0, 1, 3)}, /* windows that end before the picture does */
         {3, 4, 6, 8, 4, 3, 3, OPTIONS(2, 0, 1, 4)},
+        {2, 12, 11, 14, 12, 5, 5, OPTIONS(2, 2, 1, 12)}, /* squares of places under windows two apart */
+        {2, 12, 10, 13, 12, 5, 5, OPTIONS(2, 1, 1, 12)},
+        {2, 8, 11, 8, 8, 3, 3, OPTIONS(2, 0, 1, 8)},
+        {1, 8, 12, 15, 8, 3, 3, UNEVEN(2, 2, 3, 1, 1, 1, 8)},
+        {1, 72, 5, 17, 72, 7, 7, OPTIONS(2, 3, 1, 72)},
         {2, 2, 61, 70, 2, 5, 5, OPTIONS(1, 2, 1, 2)}, /* planes in several parts */
         {2, 3, 50, 66, 3, 3, 3, OPTIONS(2, 1, 1, 3)},
     };
@@ -248,12 +253,18 @@ static pc_tensor *signs(pc_shape shape)
     return pc_cast(pc_sign(pc_randn(shape, PC_F32, test_device())), PC_F16);
 }
 
-static pc_tensor *slope_of(pc_tensor *x, pc_tensor *w, pc_tensor *dy, pc_fn_conv2d_options o)
+typedef struct slopes {
+    pc_tensor *y, *dx, *dw;
+} slopes;
+
+static slopes slopes_of(pc_tensor *x, pc_tensor *w, pc_tensor *dy, pc_fn_conv2d_options o)
 {
-    pc_tensor *leaf = pc_detach(w);
+    pc_tensor *from = pc_detach(x), *leaf = pc_detach(w);
+    assert_ok(pc_require_grad(from, true));
     assert_ok(pc_require_grad(leaf, true));
-    assert_ok(pc_backward_with(pc_fn_conv2d(x, leaf, NULL, o), dy));
-    return pc_grad(leaf);
+    pc_tensor *y = pc_fn_conv2d(from, leaf, NULL, o);
+    assert_ok(pc_backward_with(y, dy));
+    return (slopes){pc_detach(y), pc_grad(from), pc_grad(leaf)};
 }
 
 static bool all_equal(pc_tensor *a, pc_tensor *b)
@@ -261,24 +272,35 @@ static bool all_equal(pc_tensor *a, pc_tensor *b)
     return pc_item(pc_all(pc_eq(a, b))) != 0;
 }
 
-/* Pictures enough for threads with more channels and taps each: results are those of the pictures one by one. */
+static void check_many(int64_t c, int64_t h, int64_t w, int stride)
+{
+    enum { N = 4 };
+    const pc_fn_conv2d_options o = {
+        .stride = {stride, stride}, .padding = {1, 1}, .dilation = {1, 1}, .groups = (int)c};
+    const pc_shape from = PC_SHAPE(N, c, h, w), to = PC_SHAPE(N, c, (h - 1) / stride + 1, (w - 1) / stride + 1);
+    pc_tensor *x = as_channels_last(signs(from)), *dy = as_channels_last(signs(to)), *y[N], *dx[N], *dw = NULL;
+    pc_tensor *weight = signs(PC_SHAPE(c, 1, 3, 3));
+    for (int i = 0; i < N; i++) {
+        const slopes one = slopes_of(pc_slice(x, 0, i, i + 1, 1), weight, pc_slice(dy, 0, i, i + 1, 1), o);
+        y[i] = one.y, dx[i] = one.dx;
+        dw = dw ? pc_add(dw, one.dw) : one.dw;
+    }
+    const slopes all = slopes_of(x, weight, dy, o);
+    assert_true(all_equal(all.y, pc_cat(y, N, 0)));
+    assert_true(all_equal(all.dx, pc_cat(dx, N, 0)));
+    assert_true(all_equal(all.dw, dw));
+}
+
+/* Pictures enough for threads with more channels and taps each, and for several turns of each; results are those of the
+ * pictures one by one. */
 static void many_pictures(void **state)
 {
-    enum { N = 4, C = 32 };
     (void)state;
-    PC_SCOPE {
-        const pc_fn_conv2d_options o = OPTIONS(1, 1, 1, C);
-        const pc_shape shape = PC_SHAPE(N, C, 104, 160);
-        pc_tensor *x = as_channels_last(signs(shape)), *dy = as_channels_last(signs(shape));
-        pc_tensor *w = pc_cast(pc_randn(PC_SHAPE(C, 1, 3, 3), PC_F32, test_device()), PC_F16), *y[N], *dw = NULL;
-        for (int i = 0; i < N; i++) {
-            pc_tensor *one = pc_slice(x, 0, i, i + 1, 1), *part = slope_of(one, w, pc_slice(dy, 0, i, i + 1, 1), o);
-            y[i] = pc_fn_conv2d(one, w, NULL, o);
-            dw = dw ? pc_add(dw, part) : part;
+    for (int stride = 1; stride <= 2; stride++)
+        PC_SCOPE {
+            check_many(32, 104, 160, stride);
+            check_many(8, 67600 * stride, 1, stride);
         }
-        assert_true(all_equal(pc_fn_conv2d(x, w, NULL, o), pc_cat(y, N, 0)));
-        assert_true(all_equal(slope_of(x, w, dy, o), dw));
-    }
     assert_no_leak();
 }
 

@@ -5,12 +5,10 @@
 namespace
 {
 
-enum { PLACES_MOST = 4 /* of a thread */ };
-
 template <class T> struct operands {
     const T *from, *weight, *bias;
     T *to;
-    int places;
+    int places;           /* of a thread */
     stepping down, along; /* of the gradient of the input */
 };
 
@@ -95,13 +93,10 @@ __global__ void __launch_bounds__(THREADS) depthwise(const __grid_constant__ pc_
 
 template <class T, int N, bool FORWARD> void launch_packs(const pc__cuda_groups *s, operands<T> of)
 {
-    const int lanes = lanes_of(s->c, N), rows = THREADS / lanes, channels = lanes * N;
-    const long long pixels = FORWARD ? s->n * s->oh * s->ow : s->n * s->h * s->w;
-    of.places = turns_of(pixels, rows, PLACES_MOST);
+    const sharing way = sharing_of(FORWARD ? s->n * s->oh * s->ow : s->n * s->h * s->w, s->c, N);
+    of.places = way.turns;
     of.down = stepping_of(s->sh, s->dh), of.along = stepping_of(s->sw, s->dw);
-    const long long block = (long long)rows * of.places;
-    const dim3 grid((unsigned)((pixels + block - 1) / block), (unsigned)((s->c + channels - 1) / channels));
-    (void)pc::start_grid(depthwise<T, N, FORWARD>, grid, dim3(lanes, rows), 0, s->queue, s->early, *s, of);
+    (void)pc::start_grid(depthwise<T, N, FORWARD>, way.grid, dim3(way.lanes, way.rows), 0, s->queue, s->early, *s, of);
 }
 
 template <class T, bool FORWARD>
@@ -141,6 +136,6 @@ void pc__cuda_depthwise_input(const pc__cuda_groups *s, const void *weight, cons
 {
     if (s->planes)
         pc__cuda_depthwise_planes_input(s, weight, y, x);
-    else if (!pc__cuda_depthwise_rows_input(s, weight, y, x))
+    else if (!pc__cuda_depthwise_rows_input(s, weight, y, x) && !pc__cuda_depthwise_squares_input(s, weight, y, x))
         launch_type<false>(s, y, weight, NULL, x);
 }

@@ -9,6 +9,8 @@
 #include "cuda/shared/load.cuh"
 #include "cuda/shared/sums.cuh"
 
+#include <string.h>
+
 namespace
 {
 
@@ -20,19 +22,37 @@ template <class T> constexpr int pack_of()
     return sizeof(T) == 8 ? 2 : 4;
 }
 
-/* Packs side by side in a block, as many in each of those that the channels take. */
-inline int lanes_of(int channels, int pack)
+/* Packs side by side in a block, at most so many, as many in each of those that the channels take. */
+inline int lanes_of(int channels, int pack, int most = LANES)
 {
-    const int packs = (channels + pack - 1) / pack, blocks = (packs + LANES - 1) / LANES;
+    const int packs = (channels + pack - 1) / pack, blocks = (packs + most - 1) / most;
     return (packs + blocks - 1) / blocks;
 }
 
-/* Turns of a thread, of at most so many, where each block does `each` of all items a turn: few items have blocks of one. */
-inline int turns_of(long long items, long long each, int most)
+/* Blocks of threads that share some channels, and turns that each makes, of `items` for the rows of threads of a block. */
+struct sharing {
+    int lanes, rows; /* packs side by side in a block, and rows of threads */
+    int turns;
+    dim3 grid;
+};
+
+/* Two blocks stay on each of 132 multiprocessors: work for more than four times as many has that number of blocks, whose
+ * turns overlap. Little work has small blocks, so that all of the chip has some: of fewer channels, too, whose weights are
+ * brought in as quickly. */
+inline sharing sharing_of(long long items, int channels, int pack)
 {
-    enum { BLOCKS = 1056 }; /* eight for each of 132 multiprocessors */
-    const long long turns = items / (each * BLOCKS);
-    return turns < 1 ? 1 : turns < most ? (int)turns : most;
+    enum { RESIDENT = 264, LEAST = 64 };
+    sharing way;
+    long long blocks = 0, across = 0;
+    for (int threads = THREADS; threads >= LEAST && blocks * across < 2 * RESIDENT; threads /= 2) {
+        way.lanes = lanes_of(channels, pack, threads / (THREADS / LANES));
+        way.rows = threads / way.lanes;
+        across = (channels + way.lanes * pack - 1) / (way.lanes * pack);
+        blocks = (items + way.rows - 1) / way.rows;
+    }
+    way.turns = blocks * across > 4 * RESIDENT ? (int)((blocks * across + RESIDENT - 1) / RESIDENT) : 1;
+    way.grid = dim3((unsigned)((blocks + way.turns - 1) / way.turns), (unsigned)across);
+    return way;
 }
 
 enum { WEIGHTS_MOST = 49 * 128 /* numbers of a block in shared memory, as floats */ };
@@ -43,6 +63,7 @@ __device__ void take_weights(const pc__cuda_groups &s, const T *weight, int firs
                              pc::math<T> *to)
 {
     const int taps = s.kh * s.kw, thread = threadIdx.y * blockDim.x + threadIdx.x;
+#pragma unroll 4
     for (int i = thread; i < channels * taps; i += blockDim.x * blockDim.y) {
         const int channel = i / taps, tap = i - channel * taps;
         to[(turned ? taps - 1 - tap : tap) * channels + channel] =
@@ -54,6 +75,16 @@ __device__ void take_weights(const pc__cuda_groups &s, const T *weight, int firs
 template <class T, int N> __device__ __forceinline__ vector<T, N> pack_at(const T *from)
 {
     return *reinterpret_cast<const vector<T, N> *>(from);
+}
+
+/* A pack as it lies in memory: two 16-bit numbers are one register until they are computed with. */
+template <class T, int N> using words = vector<unsigned, static_cast<int>(N * sizeof(T) / 4)>;
+
+template <class T, int N> __device__ __forceinline__ vector<T, N> numbers_of(const words<T, N> &pack)
+{
+    vector<T, N> to;
+    memcpy(&to, &pack, sizeof to);
+    return to;
 }
 
 /* Where a pixel, counted through all pictures, lies. */

@@ -6,8 +6,6 @@
 namespace
 {
 
-enum { STRIPS_MOST = 4 /* of a thread */, NARROW = 4 /* channels of a thread */ };
-
 template <class T> struct operands {
     const T *from, *weight, *bias;
     T *to;
@@ -16,101 +14,112 @@ template <class T> struct operands {
     int strips; /* of a thread */
 };
 
-/* Square windows, all of whose rows are known when compiling: a row that may be none keeps all numbers alive, far beyond
- * the registers. Numbers of AHEAD rows are on their way before the first is waited for. */
-template <class T, int N, int K, int S>
-__device__ __forceinline__ void add_strip(const pc__cuda_groups &s, const T *picture, const strip &at,
-                                          const pc::math<T> *weights, int channels, pc::math<T> (&sum)[PLACES][N])
-{
+/* What a strip sees of x. Square windows, all of whose rows are known when compiling: a row that may be none keeps all
+ * numbers alive, far beyond the registers. Numbers of AHEAD rows are on their way before the first is waited for. */
+template <class T, int N, int K, int S> struct view {
     typedef pc::math<T> M;
-    constexpr int SEEN = COLUMNS<K, S>, AHEAD = N > NARROW ? 1 : K < 5 ? K : 2; /* rows */
-    const int top = at.row * s.sh - s.ph, left = at.column * S - s.pw;
-    const long long step = (long long)s.dw * s.c;
-    const unsigned inside = inside_of<SEEN>(left, s.dw, s.w);
-    vector<T, N> line[K][SEEN];
-    const auto take = [&](int r) {
+    enum { SEEN = COLUMNS<K, S>, AHEAD = rows_ahead<T, N, PLACES>(SEEN, K) };
+    const T *picture;
+    long long step;
+    int top, left;
+    unsigned inside;
+    words<T, N> line[K][SEEN];
+
+    __device__ __forceinline__ void take(const pc__cuda_groups &s, int r)
+    {
         const int row = top + r * s.dh;
         take_line<T, N>(picture + ((long long)row * s.w + left) * s.c, step,
                         (unsigned)row < (unsigned)s.h ? inside : 0u, line[r]);
-    };
-#pragma unroll
-    for (int r = 0; r < AHEAD; r++)
-        take(r);
-#pragma unroll
-    for (int r = 0; r < K; r++) {
-#pragma unroll
-        for (int k = 0; k < K; k++) {
-            const vector<M, N> weight = pack_at<M, N>(weights + (r * K + k) * channels);
-#pragma unroll
-            for (int j = 0; j < PLACES; j++)
-#pragma unroll
-                for (int i = 0; i < N; i++)
-                    sum[j][i] += M(line[r][j * S + k].at[i]) * weight.at[i];
-        }
-        if (r + AHEAD < K)
-            take(r + AHEAD);
     }
+
+    __device__ __forceinline__ view(const pc__cuda_groups &s, const T *x, const strip &at, bool there)
+    {
+        picture = x + at.picture * s.h * s.w * s.c;
+        step = (long long)s.dw * s.c;
+        top = at.row * s.sh - s.ph, left = at.column * S - s.pw;
+        inside = there ? inside_of<SEEN>(left, s.dw, s.w) : 0u;
+#pragma unroll
+        for (int r = 0; r < AHEAD; r++)
+            take(s, r);
+    }
+
+    __device__ __forceinline__ void add(const pc__cuda_groups &s, const M *weights, int channels, M (&sum)[PLACES][N])
+    {
+#pragma unroll
+        for (int r = 0; r < K; r++) {
+#pragma unroll
+            for (int k = 0; k < K; k++) {
+                const vector<M, N> weight = pack_at<M, N>(weights + (r * K + k) * channels);
+#pragma unroll
+                for (int j = 0; j < PLACES; j++) {
+                    const vector<T, N> x = numbers_of<T, N>(line[r][j * S + k]);
+#pragma unroll
+                    for (int i = 0; i < N; i++)
+                        sum[j][i] += M(x.at[i]) * weight.at[i];
+                }
+            }
+            if (r + AHEAD < K)
+                take(s, r + AHEAD);
+        }
+    }
+};
+
+template <class T, int N>
+__device__ __forceinline__ void put_strip(const pc__cuda_groups &s, T *y, const strip &at,
+                                          const pc::math<T> (&sum)[PLACES][N])
+{
+    const long long step = (long long)s.dw * s.c;
+    T *to = y + ((at.picture * s.oh + at.row) * s.ow + at.column) * s.c;
+#pragma unroll
+    for (int j = 0; j < PLACES; j++)
+        if (at.column + j * s.dw < s.ow)
+            put_pack<T, N>(to + j * step, sum[j]);
 }
 
+/* Numbers of the first strip are on their way while the weights are brought in. */
 template <class T, int N, int K, int S>
 __global__ void __launch_bounds__(THREADS, 2)
     depthwise_rows(const __grid_constant__ pc__cuda_groups s, const operands<T> of)
 {
     typedef pc::math<T> M;
-    __shared__ alignas(16) M weights[WEIGHTS_MOST * sizeof(float) / sizeof(M)];
+    extern __shared__ __align__(16) char shared[];
+    M *weights = reinterpret_cast<M *>(shared);
     const int channels = blockDim.x * N, first = blockIdx.y * channels, channel = first + threadIdx.x * N;
     const long long strips = s.n * s.oh * of.across;
+    long long index = (long long)blockIdx.x * of.strips * blockDim.y + threadIdx.y;
     pc::wait_for_earlier();
-    take_weights(s, of.weight, first, channels, of.turned, weights);
-    if (channel >= s.c)
-        return;
-    M bias[N];
-#pragma unroll
-    for (int i = 0; i < N; i++)
-        bias[i] = of.bias ? M(of.bias[channel + i]) : M(0);
 #pragma unroll 1
-    for (int k = 0; k < of.strips; k++) {
-        const long long index = ((long long)blockIdx.x * of.strips + k) * blockDim.y + threadIdx.y;
-        if (index >= strips)
+    for (int k = 0; k < of.strips; k++, index += blockDim.y) {
+        const bool mine = channel < s.c && index < strips;
+        const strip at = strip_of(s, mine ? index : 0, of.across);
+        view<T, N, K, S> seen(s, of.from + channel, at, mine);
+        if (k == 0)
+            take_weights(s, of.weight, first, channels, of.turned, weights);
+        if (!mine)
             return;
-        const strip at = strip_of(s, index, of.across);
         M sum[PLACES][N];
 #pragma unroll
         for (int j = 0; j < PLACES; j++)
 #pragma unroll
             for (int i = 0; i < N; i++)
-                sum[j][i] = bias[i];
-        add_strip<T, N, K, S>(s, of.from + at.picture * s.h * s.w * s.c + channel, at, weights + threadIdx.x * N,
-                              channels, sum);
-        const long long step = (long long)s.dw * s.c;
-        T *to = of.to + ((at.picture * s.oh + at.row) * s.ow + at.column) * s.c + channel;
-#pragma unroll
-        for (int j = 0; j < PLACES; j++)
-            if (at.column + j * s.dw < s.ow) {
-                vector<T, N> out;
-#pragma unroll
-                for (int i = 0; i < N; i++)
-                    out.at[i] = T(sum[j][i]);
-                *reinterpret_cast<vector<T, N> *>(to + j * step) = out;
-            }
+                sum[j][i] = of.bias ? M(of.bias[channel + i]) : M(0);
+        seen.add(s, weights + threadIdx.x * N, channels, sum);
+        put_strip<T, N>(s, of.to + channel, at, sum);
     }
 }
 
 template <class T, int N> bool launch_packs(const pc__cuda_groups &s, operands<T> of)
 {
-    const int lanes = lanes_of(s.c, N), rows = THREADS / lanes, channels = lanes * N;
     if (s.kh != s.kw || !has_rows(s, N) || ((uintptr_t)of.from | (uintptr_t)of.to) % (N * sizeof(T)) != 0 ||
-        (long long)s.kh * s.kw * channels * (long long)sizeof(pc::math<T>) > WEIGHTS_MOST * (long long)sizeof(float))
+        !weights_fit<T, N>(s))
         return false;
     of.across = strips_of(s);
-    const long long strips = s.n * s.oh * of.across;
-    of.strips = turns_of(strips, rows, STRIPS_MOST);
-    const long long block = (long long)rows * of.strips;
-    const dim3 grid((unsigned)((strips + block - 1) / block), (unsigned)((s.c + channels - 1) / channels));
+    const sharing way = sharing_of(s.n * s.oh * of.across, s.c, N);
+    of.strips = way.turns;
     with_window(s, [&](auto k, auto stride) {
         if constexpr (N <= NARROW || decltype(k)::value == 3)
-            (void)pc::start_grid(depthwise_rows<T, N, decltype(k)::value, decltype(stride)::value>, grid,
-                                 dim3(lanes, rows), 0, s.queue, s.early, s, of);
+            (void)pc::start_grid(depthwise_rows<T, N, decltype(k)::value, decltype(stride)::value>, way.grid,
+                                 dim3(way.lanes, way.rows), weight_bytes<T, N>(s, way.lanes), s.queue, s.early, s, of);
     });
     return true;
 }
@@ -119,7 +128,6 @@ template <class T, int N> bool launch_packs(const pc__cuda_groups &s, operands<T
  * more than three columns registers do not hold them. */
 template <class T> bool launch(const pc__cuda_groups &s, const operands<T> &of)
 {
-    constexpr long long MANY = 1 << 16; /* threads */
     if constexpr (sizeof(T) == 2)
         if (s.kw == 3 && has_rows(s, 8) && s.n * s.oh * strips_of(s) * (s.c / 8) >= MANY && launch_packs<T, 8>(s, of))
             return true;

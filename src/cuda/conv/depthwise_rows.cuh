@@ -8,7 +8,37 @@
 namespace
 {
 
-constexpr int PLACES = 4;
+constexpr int PLACES = 4, NARROW = 4 /* channels of a thread, unless there are MANY threads with twice as many */;
+constexpr long long MANY = 1 << 16;
+
+/* Rows of `seen` packs whose numbers are on their way at once, of `rows`: as many as registers hold beside the sums of
+ * PLACES_THERE packs. */
+template <class T, int N, int PLACES_THERE> constexpr int rows_ahead(int seen, int rows)
+{
+    const int row = seen * N * (int)sizeof(T) / 4, room = 92 - PLACES_THERE * N, least = row > 48 || N > NARROW ? 1 : 2;
+    const int held = room / row < least ? least : room / row;
+    return held < rows ? held : rows;
+}
+
+/* Weights of a block with so many lanes: bytes of dynamic shared memory. */
+template <class T, int N> size_t weight_bytes(const pc__cuda_groups &s, int lanes)
+{
+    return (size_t)s.kh * s.kw * lanes * N * sizeof(pc::math<T>);
+}
+
+template <class T, int N> bool weights_fit(const pc__cuda_groups &s)
+{
+    return weight_bytes<T, N>(s, lanes_of(s.c, N)) <= WEIGHTS_MOST * sizeof(float);
+}
+
+template <class T, int N> __device__ __forceinline__ void put_pack(T *to, const pc::math<T> (&sum)[N])
+{
+    vector<T, N> out;
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        out.at[i] = T(sum[i]);
+    *reinterpret_cast<vector<T, N> *>(to) = out;
+}
 
 /* Columns of x that PLACES results with K taps see, S of them apart. */
 template <int K, int S> constexpr int COLUMNS = (PLACES - 1) * S + K;
@@ -33,11 +63,11 @@ __device__ __forceinline__ strip strip_of(const pc__cuda_groups &s, long long in
 
 /* So many columns from `line` on, dw apart, zeros where there is no bit of `inside`. */
 template <class T, int N, int COUNT>
-__device__ __forceinline__ void take_line(const T *line, long long step, unsigned inside, vector<T, N> (&to)[COUNT])
+__device__ __forceinline__ void take_line(const T *line, long long step, unsigned inside, words<T, N> (&to)[COUNT])
 {
 #pragma unroll
     for (int m = 0; m < COUNT; m++)
-        to[m] = inside >> m & 1 ? pack_at<T, N>(line + m * step) : vector<T, N>{};
+        to[m] = inside >> m & 1 ? *reinterpret_cast<const words<T, N> *>(line + m * step) : words<T, N>{};
 }
 
 /* Which of so many columns, `step` apart, lie within a row. */

@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(THREADS, 2) weight_rows(const __grid_constant_
         const strip at = strip_of(s, index, across);
         const int top = at.row * s.sh + first * s.dh - s.ph, left = at.column * S - s.pw;
         const unsigned inside = inside_of<SEEN>(left, s.dw, s.w);
-        vector<T, N> dy[PLACES], line[R][SEEN];
+        words<T, N> dy[PLACES], line[R][SEEN];
         take_line<T, N>(y + ((at.picture * s.oh + at.row) * s.ow + at.column) * s.c + channel, step,
                         inside_of<PLACES>(at.column, s.dw, s.ow), dy);
 #pragma unroll
@@ -149,10 +149,12 @@ __global__ void __launch_bounds__(THREADS, 2) weight_rows(const __grid_constant_
 #pragma unroll
             for (int t = r * K; t < r * K + K; t++)
 #pragma unroll
-                for (int j = 0; j < PLACES; j++)
+                for (int j = 0; j < PLACES; j++) {
+                    const vector<T, N> a = numbers_of<T, N>(line[r][j * S + t % K]), b = numbers_of<T, N>(dy[j]);
 #pragma unroll
                     for (int i = 0; i < N; i++)
-                        sum[t][i] += M(line[r][j * S + t % K].at[i]) * M(dy[j].at[i]);
+                        sum[t][i] += M(a.at[i]) * M(b.at[i]);
+                }
         }
     }
     leave_sums<M, N, R * K>(s, sum, shared, first * K, sums);

@@ -40,6 +40,9 @@ bool pc__cuda_depthwise_rows_forward(const pc__cuda_groups *s, const void *x, co
                                      void *y);
 bool pc__cuda_depthwise_rows_input(const pc__cuda_groups *s, const void *weight, const void *y, void *x);
 
+/* depthwise_squares.cu: the gradient of the input of square windows two apart, where true. */
+bool pc__cuda_depthwise_squares_input(const pc__cuda_groups *s, const void *weight, const void *y, void *x);
+
 /* depthwise_planes.cu, depthwise_planes_weight.cu: the same of planes. */
 void pc__cuda_depthwise_planes_forward(const pc__cuda_groups *s, const void *x, const void *weight, const void *bias,
                                        void *y);
