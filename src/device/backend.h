@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define PC__BACKEND_API 19
+#define PC__BACKEND_API 20
 
 struct pc_call; /* an op with its tensors: tensor/call.h */
 typedef pc_status (*pc__kernel)(pc_stream *stream, const struct pc_call *call);
@@ -135,6 +135,10 @@ typedef struct pc__backend {
     /* Whether the call is done faster as the calls that it stands for: a convolution that pools as one that does not, and
      * a pooling. Shapes and dtypes count, memory does not. (optional: it never is) */
     bool (*is_faster_apart)(const struct pc_call *call);
+
+    /* Whether conv2d reads pictures in C order as they lie, forward and for the gradient of its weights, and as fast as
+     * channels last. By shapes and dtypes alone. (optional: it never does) */
+    bool (*reads_planes)(const struct pc_call *call);
 
     /* Kernels by op; a missing one is an error that names op, dtype and device. */
     const pc__kernel *(*kernels)(void);

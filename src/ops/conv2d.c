@@ -66,16 +66,6 @@ static pc_tensor *ordered(pc_tensor *weight)
     return pc__is_channels_last(weight) ? weight : pc_contiguous(weight);
 }
 
-/* Channels last, but where kernels of other devices than cuda read planes. */
-static pc_tensor *arranged(pc_tensor *x, const pc_tensor *w, const pc_fn_conv2d_options *spec)
-{
-    const int64_t width = out_size(x->shape[3], w->shape[3], spec->stride[1], spec->padding[1]);
-    if (x->storage->device.type != PC_CUDA && pc__is_contiguous(x) &&
-        pc__conv2d_is_planar(x->dtype, w->shape[0], width, w->shape[3], spec->stride[1], spec->pool))
-        return x;
-    return pc__channels_last(x);
-}
-
 /* Pooling as an op of its own, and the activation too where kernels do not know it. `apart`: none but ReLU they do, nor
  * another memory order. */
 static pc_tensor *then(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn_conv2d_options spec, bool apart,
@@ -95,17 +85,35 @@ static pc_tensor *then(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn_c
     return result;
 }
 
-/* The backend has no kernel that does all of it and is as fast as one that does less. */
-static bool is_faster_apart(pc_tensor *x, pc_tensor *weight, const pc_fn_conv2d_options *spec, bool planes)
+/* What the backend says of the call: `ask` is one of its functions, or NULL, which says no. */
+static bool says(bool (*ask)(const pc_call *), pc_tensor *x, pc_tensor *weight, const pc_fn_conv2d_options *spec,
+                 bool planes)
 {
-    const pc__backend *backend = pc__backend_of(x->storage->device.type);
     const pc__conv2d_attributes attributes = {.spec = *spec, .planes = planes};
     const pc_call call = {.op = &pc__ops[PC__OP_conv2d],
                           .in = (pc_tensor *[]){x, weight},
                           .n_in = 2,
                           .attributes = &attributes,
                           .attribute_bytes = sizeof attributes};
-    return backend->is_faster_apart && backend->is_faster_apart(&call);
+    return ask && ask(&call);
+}
+
+/* The backend has no kernel that does all of it and is as fast as one that does less. */
+static bool is_faster_apart(pc_tensor *x, pc_tensor *weight, const pc_fn_conv2d_options *spec, bool planes)
+{
+    return says(pc__backend_of(x->storage->device.type)->is_faster_apart, x, weight, spec, planes);
+}
+
+/* Channels last, but where kernels read planes. */
+static pc_tensor *arranged(pc_tensor *x, pc_tensor *w, const pc_fn_conv2d_options *spec, bool planes)
+{
+    const pc_device_type type = x->storage->device.type;
+    const int64_t width = out_size(x->shape[3], w->shape[3], spec->stride[1], spec->padding[1]);
+    if (pc__is_contiguous(x) && (type == PC_CUDA ? says(pc__backend_of(type)->reads_planes, x, w, spec, planes)
+                                                 : pc__conv2d_is_planar(x->dtype, w->shape[0], width, w->shape[3],
+                                                                        spec->stride[1], spec->pool)))
+        return x;
+    return pc__channels_last(x);
 }
 
 static bool has_windows_of_one(const pc_tensor *w, const pc_fn_conv2d_options *spec)
@@ -210,7 +218,7 @@ static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn
         return then(x, weight, bias, spec, apart, planes);
     pc_tensor *result = NULL;
     PC_SCOPE {
-        pc_tensor *in[3] = {arranged(x, weight, &spec), ordered(weight), bias ? pc_contiguous(bias) : NULL};
+        pc_tensor *in[3] = {arranged(x, weight, &spec, planes), ordered(weight), bias ? pc_contiguous(bias) : NULL};
         pc__conv2d_attributes attributes = {.spec = spec, .planes = planes};
         pc_call probe = {.op = &pc__ops[PC__OP_conv2d], .in = in, .n_in = bias ? 3 : 2};
         attributes.wants_argmax = in[0] && in[1] && pc__tape_wants(&probe);

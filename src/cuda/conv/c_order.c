@@ -1,11 +1,33 @@
 /* c_order.c: weights that lie channels last, [o][kh][kw][c], which is how cuDNN reads them. For kernels of ours they are
- * turned to C order, and what these make of their gradient back. */
+ * turned to C order, and what these make of their gradient back. And pictures in C order that no kernel here reads so. */
 #include "cuda/conv/c_order.h"
 
 #include "cuda/conv/format.h"
 #include "cuda/pointwise/each.h"
 #include "ops/conv2d.h"
 #include "ops/table.h"
+
+pc_status pc__conv_in_channels_last(pc_stream *stream, const pc_call *call, pc__kernel kernel)
+{
+    enum { MOST = 5 };
+    const pc_tensor *x = call->in[0];
+    const int64_t *s = x->shape, strides[4] = {s[1] * s[2] * s[3], 1, s[3] * s[1], s[1]};
+    pc__conv_plain turned;
+    pc_tensor *in[MOST];
+    pc_call inner = *call;
+    void *memory = pc__cuda_scratch(stream, (size_t)pc__count(4, s) * pc_dtype_size((pc_dtype)x->dtype));
+    if (!memory)
+        return PC_ERR_MEMORY;
+    memcpy(in, call->in, (size_t)call->n_in * sizeof *in);
+    in[0] = pc__conv_as_tensor(&turned, x->dtype, memory, 4, s, strides);
+    in[0]->storage->device = x->storage->device;
+    PC__TRY(pc__cuda_copy_tensor(stream, call, in[0], call->in[0]));
+    inner.in = in;
+    pc__cuda_deeper(stream, 1);
+    const pc_status status = kernel(stream, &inner);
+    pc__cuda_deeper(stream, -1);
+    return status;
+}
 
 static pc_tensor *in_c_order(pc__conv_plain *plain, const pc_tensor *weight, void *memory)
 {

@@ -8,4 +8,7 @@
  * the next one's. Backward, `needs` says which gradients of x, weight and bias; forward NULL. */
 pc_status pc__conv_in_c_order(pc_stream *stream, const pc_call *call, const bool *needs, pc__kernel kernel);
 
+/* The same of pictures in C order: turned to channels last, for a call forward or back. */
+pc_status pc__conv_in_channels_last(pc_stream *stream, const pc_call *call, pc__kernel kernel);
+
 #endif

@@ -68,6 +68,8 @@ pc_status pc__cuda_op_conv2d(pc_stream *stream, const pc_call *call)
         return PC_OK;
     pc__conv_piece p = forward_piece(call, &s);
     PC__TRY(pc__conv_choose(stream, call, &p));
+    if (s.x_planes && !(p.own = pc__conv_planes_row(stream, &p)))
+        return pc__conv_in_channels_last(stream, call, pc__cuda_op_conv2d);
     if (s.weight_last) {
         bool done = false;
         if (p.way)
@@ -153,6 +155,7 @@ static int pieces_of(const pc_call *call, const pc__cuda_conv *s, pc__conv_piece
     if (dx) {
         pieces[count] = all;
         pieces[count].direction = PC__CONV_INPUT;
+        pieces[count].s.x_planes = false; /* it is not read */
         pieces[count++].result = dx;
     }
     return count;
@@ -207,6 +210,8 @@ pc_status pc__cuda_op_conv2d_backward(pc_stream *stream, const pc_call *call)
     const int count = pieces_of(call, &s, pieces);
     for (int i = 0; i < count; i++) {
         PC__TRY(pc__conv_choose(stream, call, &pieces[i]));
+        if (pieces[i].s.x_planes && !(pieces[i].own = pc__conv_planes_row(stream, &pieces[i])))
+            return pc__conv_in_channels_last(stream, call, pc__cuda_op_conv2d_backward);
         any = any || pieces[i].way;
     }
     if (any)

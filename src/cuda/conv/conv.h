@@ -17,6 +17,7 @@ typedef struct pc__cuda_conv {
     int dtype, activation; /* as pc_activation_kind */
     int planes, early, multiprocessors;
     int tf32;         /* floats may be multiplied so */
+    bool x_planes;    /* x is [n][c][h][w]: for direct.h alone */
     bool weight_last; /* weight and its gradient are [o][kh][kw][c]: not for kernels of ours (c_order.h) */
     /* Before the kernel in front is done (shared/dependent_launch.cuh); turned: dy, with y and argmax, and the packed weights. */
     bool ready_x, ready_weight, ready_turned;

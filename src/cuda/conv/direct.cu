@@ -89,8 +89,8 @@ __device__ __noinline__ void load_tile(const pc__cuda_conv &s, const plan &p, co
             load_gradients<T>(s, d.y, d.argmax, d.dy, p.t, p.inner, p.whole, image, deep, deep, row + p.top,
                               column + p.left, to);
         else
-            load(pictures<T>{(const T *)d.x, s.h, s.w, s.c}, p.t, p.inner, p.whole, image, deep, deep,
-                 row * p.step + p.top, column * p.t.phases + p.left, to);
+            load(pictures<T>{(const T *)d.x, s.h, s.w, s.c, are_planes(s.x_planes, s.c)}, p.t, p.inner, p.whole, image,
+                 deep, deep, row * p.step + p.top, column * p.t.phases + p.left, to);
     });
 }
 
@@ -422,7 +422,7 @@ void pc__cuda_conv_direct_forward(cudaStream_t queue, const pc__cuda_conv *s, co
 {
     const operands d = {x, weight, bias, NULL, NULL, NULL, y, argmax};
     plan p = plan_of(s, false);
-    p.whole = lies_in_fours(s, x, s->c);
+    p.whole = x_lies_in_fours(s, x);
     launch_any<false>(queue, s, p, d);
 }
 
@@ -431,6 +431,6 @@ void pc__cuda_conv_direct_input(cudaStream_t queue, const pc__cuda_conv *s, cons
 {
     const operands d = {NULL, weight, NULL, y, dy, argmax, dx, NULL};
     plan p = plan_of(s, true);
-    p.whole = !s->planes && lies_in_fours(s, dy, s->o) && (!needs_y(*s) || lies_in_fours(s, y, s->o));
+    p.whole = gradient_lies_in_fours(s, y, dy);
     launch_any<true>(queue, s, p, d);
 }

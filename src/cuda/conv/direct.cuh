@@ -70,10 +70,11 @@ template <class F> __device__ inline void as_type(int dtype, F f)
         f(pc::bf16(0.0f));
 }
 
-/* Pictures of x. */
+/* Pictures of x, channels last or, in `planes`, in C order. */
 template <class T> struct pictures {
     const T *x;
     int h, w, c;
+    bool planes;
 
     /* Four channels from `first` on, zeros where there are none. WHOLE: in fours that lie so in memory. */
     template <bool WHOLE>
@@ -158,9 +159,62 @@ __device__ inline void load(const Source &from, const tile &t, int channels, lon
     }
 }
 
-template <class Source>
-__device__ inline void load(const Source &from, const tile &t, int channels, bool whole, long long image, int deep,
+/* The same of pictures in C order, V neighbours of a row in each access: a row of the tile may begin within such a pack. */
+template <int V, class T>
+__device__ inline void load_planes(const pictures<T> &from, const tile &t, int channels, long long image, int deep,
+                                   int real, int top, int left, float *to)
+{
+    constexpr int MANY = V * sizeof(T) < 16 ? 8 : 4; /* packs of a thread on their way */
+    const int front = V == 1 ? 0 : (left % V + V) % V, packs = over(t.columns + front, V);
+    const int lines = deep * channels * t.rows, all = lines * packs, step = blockDim.x;
+    for (int begin = threadIdx.x; begin < all; begin += MANY * step) {
+        vector<T, V> value[MANY];
+        int at[MANY], first[MANY]; /* where the row lies in the tile, and the pack's column of it */
+#pragma unroll
+        for (int i = 0; i < MANY; i++) {
+            const int item = begin + i * step, line = item / packs, plane = line / t.rows, row = line - plane * t.rows;
+            const int picture = deep == 1 ? 0 : plane / channels, channel = plane - picture * channels;
+            first[i] = (item - line * packs) * V - front;
+            at[i] = item < all ? picture * t.picture + channel * t.channel + row * t.row : -1;
+            const bool there = item < all && picture < real && (unsigned)(top + row) < (unsigned)from.h &&
+                               (unsigned)(left + first[i]) < (unsigned)from.w;
+            const T *line_at =
+                from.x + (((image + picture) * from.c + channel) * from.h + top + row) * (long long)from.w + left;
+            value[i] = {};
+            if (there && channel < from.c)
+                value[i] = *(const vector<T, V> *)(line_at + first[i]);
+        }
+#pragma unroll
+        for (int i = 0; i < MANY; i++)
+#pragma unroll
+            for (int j = 0; j < V; j++) {
+                const int column = first[i] + j;
+                const int place = t.phases == 1   ? column
+                                  : t.phases == 2 ? (column & 1) * t.pitch + column / 2
+                                                  : column % t.phases * t.pitch + column / t.phases;
+                if (at[i] >= 0 && column >= 0 && column < t.columns)
+                    to[at[i] + place] = (float)value[i].at[j];
+            }
+    }
+}
+
+template <class T>
+__device__ inline void load(const pictures<T> &from, const tile &t, int channels, bool whole, long long image, int deep,
                             int real, int top, int left, float *to)
+{
+    if (from.planes && whole)
+        load_planes<FOUR>(from, t, channels, image, deep, real, top, left, to);
+    else if (from.planes)
+        load_planes<1>(from, t, channels, image, deep, real, top, left, to);
+    else if (whole)
+        load<true>(from, t, channels, image, deep, real, top, left, to);
+    else
+        load<false>(from, t, channels, image, deep, real, top, left, to);
+}
+
+template <class T>
+__device__ inline void load(const gradients<T> &from, const tile &t, int channels, bool whole, long long image,
+                            int deep, int real, int top, int left, float *to)
 {
     if (whole)
         load<true>(from, t, channels, image, deep, real, top, left, to);
@@ -191,9 +245,34 @@ template <int N> __device__ inline void take(const float *from, float (&to)[N])
         to[i] = from[i];
 }
 
-inline bool lies_in_fours(const pc__cuda_conv *s, const void *pointer, int channels)
+/* One channel lies in both orders, and is read faster as a plane. */
+__host__ __device__ inline bool are_planes(bool c_order, int channels)
 {
-    return channels % 4 == 0 && (uintptr_t)pointer % (s->dtype == PC__CUDA_F32 ? 16 : 8) == 0;
+    return c_order || channels == 1;
+}
+
+/* Pictures whose channels, or columns of planes, lie in fours on as many bytes. */
+inline bool lies_in_fours(const pc__cuda_conv *s, const void *pointer, bool planes, int channels, int columns)
+{
+    return (planes ? columns : channels) % 4 == 0 && (uintptr_t)pointer % (s->dtype == PC__CUDA_F32 ? 16 : 8) == 0;
+}
+
+/* x, and the gradient as load_gradients takes it. */
+inline bool x_lies_in_fours(const pc__cuda_conv *s, const void *x)
+{
+    return lies_in_fours(s, x, are_planes(s->x_planes, s->c), s->c, s->w);
+}
+
+__host__ __device__ inline bool is_gradient_itself(const pc__cuda_conv &s)
+{
+    return !needs_y(s) && s.pool == 1;
+}
+
+inline bool gradient_lies_in_fours(const pc__cuda_conv *s, const void *y, const void *dy)
+{
+    if (is_gradient_itself(*s))
+        return lies_in_fours(s, dy, are_planes(s->planes, s->o), s->o, s->yw);
+    return !s->planes && lies_in_fours(s, dy, false, s->o, 0) && (!needs_y(*s) || lies_in_fours(s, y, false, s->o, 0));
 }
 
 inline bool has_pixels(const pc__cuda_conv *s)
@@ -208,11 +287,12 @@ __device__ inline void load_gradients(const pc__cuda_conv &s, const void *y, con
                                       const tile &t, int channels, bool whole, long long image, int deep, int real,
                                       int top, int left, float *to)
 {
-    const bool with_y = needs_y(s);
-    if (!with_y && s.pool == 1 && !s.planes)
-        load(pictures<T>{(const T *)dy, s.yh, s.yw, s.o}, t, channels, whole, image, deep, real, top, left, to);
+    if (is_gradient_itself(s))
+        load(pictures<T>{(const T *)dy, s.yh, s.yw, s.o, are_planes(s.planes, s.o)}, t, channels, whole, image, deep,
+             real, top, left, to);
     else
-        load(gradients<T>{(const T *)y, (const T *)dy, argmax, s.activation, s.pool, s.planes, s.yh, s.yw, s.o, with_y},
+        load(gradients<T>{(const T *)y, (const T *)dy, argmax, s.activation, s.pool, s.planes, s.yh, s.yw, s.o,
+                          needs_y(s)},
              t, channels, whole, image, deep, real, top, left, to);
 }
 

@@ -149,8 +149,8 @@ __device__ __noinline__ void load_tiles(const pc__cuda_conv &s, const plan &p, c
     const int real = (int)min((long long)p.c.deep, s.n - image);
     as_type(s.dtype, [&](auto zero) {
         typedef decltype(zero) T;
-        load(pictures<T>{(const T *)d.x, s.h, s.w, s.c}, p.x, s.c, p.whole_x, image, p.c.deep, real, row * s.sh - s.ph,
-             column * s.sw - s.pw, x);
+        load(pictures<T>{(const T *)d.x, s.h, s.w, s.c, are_planes(s.x_planes, s.c)}, p.x, s.c, p.whole_x, image,
+             p.c.deep, real, row * s.sh - s.ph, column * s.sw - s.pw, x);
         load_gradients<T>(s, d.y, d.argmax, d.dy, p.g, p.chunks * p.each, p.whole_g, image, p.c.deep, real, row, column,
                           g);
     });
@@ -320,9 +320,8 @@ void pc__cuda_conv_direct_weights(cudaStream_t queue, const pc__cuda_conv *s, co
         launch<1>, launch<2>, launch<3>, launch<4>, launch<5>, launch<6>, launch<7>, launch<8>};
     const operands d = {x, y, dy, argmax, sums};
     plan p = plan_of(s);
-    p.whole_x = lies_in_fours(s, x, s->c);
-    p.whole_g = !s->planes && s->o == p.chunks * p.each && lies_in_fours(s, dy, s->o) &&
-                (!needs_y(*s) || lies_in_fours(s, y, s->o));
+    p.whole_x = x_lies_in_fours(s, x);
+    p.whole_g = s->o == p.chunks * p.each && gradient_lies_in_fours(s, y, dy);
     by_channels[p.each - 1](queue, s, p, d);
     pc__cuda_conv_add_pieces(queue, s, sums, s->c * s->kh * s->kw, p.pieces, dweight, dbias);
 }

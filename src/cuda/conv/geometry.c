@@ -27,6 +27,7 @@ static pc_status geometry(const pc_stream *stream, const pc_call *call, pc__cuda
     *s = (pc__cuda_conv){.dtype = x->dtype,
                          .activation = (int)spec->activation,
                          .planes = a->planes,
+                         .x_planes = x->shape[1] > 1 && x->strides[1] != 1,
                          .weight_last = !pc__is_contiguous(w),
                          .multiprocessors = pc__cuda_multiprocessors(stream),
                          .tf32 = pc_matmul_precision_get() == PC_PRECISION_TF32,
@@ -137,4 +138,16 @@ bool pc__cuda_is_faster_apart(const pc_call *call)
         return true;
     const bool pools_itself = p.s.pool > 1 && !p.s.planes && choice != PC_CHOICE_MEASURED;
     return !pools_itself && pc__conv_is_worth_apart(&stream, &p, choice) && !pc__cudnn_missing();
+}
+
+bool pc__cuda_reads_planes(const pc_call *call)
+{
+    static const _Alignas(16) char anywhere[16];
+    pc__conv_piece p = {.direction = PC__CONV_FORWARD, .x = anywhere};
+    const pc_stream stream = {.device = call->in[0]->storage->device};
+    pc_error before = pc__error_take();
+    const bool fits = geometry(&stream, call, &p.s) == PC_OK;
+    (void)pc__error_take();
+    (void)pc__error_put(&before);
+    return fits && pc__conv_planes_row(&stream, &p) && pc__conv_choice_for(&stream, &p) != PC_CHOICE_CUDNN;
 }

@@ -450,3 +450,14 @@ bool pc__conv_reads_planes(const pc__row *row, const pc__conv_piece *p)
 {
     return !is_half(p) || row->run == plain_run || row->run == direct_run || row->run == split_run;
 }
+
+const pc__row *pc__conv_planes_row(const pc_stream *stream, const pc__conv_piece *p)
+{
+    const pc__rows *rows = &pc__conv_rows[p->direction];
+    if (rows->only && rows->only->run != direct_run && rows->only->supports(stream, p))
+        return NULL;
+    for (int i = 0; i < rows->count; i++)
+        if (rows->row[i].run == direct_run && !pc__row_is_left_out(rows, &rows->row[i]))
+            return direct_supports(stream, p) ? &rows->row[i] : NULL;
+    return NULL;
+}

@@ -18,6 +18,9 @@ bool pc__conv_is_small(const pc_stream *stream, const pc__conv_piece *piece);
 /* The row of our kernels that takes the piece as it is, or NULL. */
 const pc__row *pc__conv_own_row(const pc_stream *stream, const pc__conv_piece *piece);
 
+/* The row that reads x in C order as it lies, where it takes the piece so, or NULL. */
+const pc__row *pc__conv_planes_row(const pc_stream *stream, const pc__conv_piece *piece);
+
 /* Whether the row's gradient is made of y, argmax and dy as they lie, in planes too. */
 bool pc__conv_reads_planes(const pc__row *row, const pc__conv_piece *piece);
 

@@ -19,7 +19,8 @@ static bool shape_of(const pc_stream *stream, const pc__conv_piece *p, pc__conv_
     const pc__cuda_conv *s = &p->s;
     const pc__cuda_stream *face = stream->implementation;
     const bool ours = s->activation != PC_ACTIVATION_NONE && s->activation != PC_ACTIVATION_RELU && s->pool == 1;
-    if (ours || s->planes || s->dtype == PC_F64 || s->n > INT32_MAX || !p->result || face->scratch_level != 0)
+    if (ours || s->planes || s->x_planes || s->dtype == PC_F64 || s->n > INT32_MAX || !p->result ||
+        face->scratch_level != 0)
         return false;
     if (!on_16_bytes(p->x) || !on_16_bytes(p->weight) || !on_16_bytes(p->bias) || !on_16_bytes(p->dy) ||
         !on_16_bytes(p->result))
