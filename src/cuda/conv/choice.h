@@ -54,6 +54,9 @@ bool pc__conv_is_little(const pc__conv_shape *s);
 /* So little that to set up tiles takes longer than the work; `asked`: 16 times as much, too. From the shape alone. */
 bool pc__conv_is_least(const pc__conv_shape *s, bool asked);
 
+/* The same where there are groups, or taps apart: cuDNN's ways are several launches then. From the shape alone. */
+bool pc__conv_is_least_of_groups(const pc__conv_shape *s);
+
 /* Sums so long that a kernel that pools on the way, and does not cut them, waits longer than a call of its own takes. */
 bool pc__conv_is_deep(const pc__conv_shape *s);
 

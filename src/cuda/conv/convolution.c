@@ -2,6 +2,7 @@
  * conv2d where there are neither, and as pieces that cuDNN may do. */
 #include "cuda/conv/convolve.h"
 #include "cuda/conv/format.h"
+#include "cuda/conv/plain.h"
 #include "ops/conv2d.h"
 #include "ops/table.h"
 
@@ -115,7 +116,10 @@ static pc__conv_piece piece_of(const pc_stream *stream, const pc__convolution *v
                                   .ow = ow,
                                   .pool = 1,
                                   .yh = oh,
-                                  .yw = ow},
+                                  .yw = ow,
+                                  .dh = a->dilation[0],
+                                  .dw = a->dilation[1],
+                                  .groups = (int)a->groups},
                             .direction = v->direction,
                             .dilation = {a->dilation[0], a->dilation[1]},
                             .groups = (int)a->groups,
@@ -124,6 +128,23 @@ static pc__conv_piece piece_of(const pc_stream *stream, const pc__convolution *v
                             .bias = v->bias,
                             .dy = v->y,
                             .result = v->result};
+}
+
+bool pc__convolution_by_plain(pc_stream *stream, const pc__convolution *v)
+{
+    const pc__conv_piece p = piece_of(stream, v);
+    const cudaStream_t queue = pc__cuda_queue(stream);
+    if (v->attributes->planes || pc__conv_choice_for(stream, &p) == PC_CHOICE_CUDNN || !pc__conv_is_plain_grouped(&p) ||
+        !pc__cuda_conv_plain_fits(&p.s))
+        return false;
+    if (v->direction == PC__CONV_FORWARD)
+        pc__cuda_conv_plain_forward(queue, &p.s, v->x, v->weight, v->bias, v->result);
+    else if (v->direction == PC__CONV_INPUT)
+        pc__cuda_conv_plain_input(queue, &p.s, v->weight, NULL, v->y, v->result);
+    else
+        pc__cuda_conv_plain_weights(queue, &p.s, v->x, NULL, v->y, v->result, NULL);
+    pc__rows_say(stream, "by plain");
+    return true;
 }
 
 pc_status pc__convolution_choose(pc_stream *stream, const pc_call *call, const pc__convolution *v)

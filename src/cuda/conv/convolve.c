@@ -1,5 +1,5 @@
 /* convolve.c: the three ops of convolutions with taps apart or channels in groups: by the kernels for those of each channel
- * alone, by cuDNN, by products of windows, else by the kernels for any; and where there are neither gaps nor groups, as conv2d and its gradients. */
+ * alone, a result a thread where they are little work, by cuDNN, by products of windows, else by the kernels for any; and where there are neither gaps nor groups, as conv2d and its gradients. */
 #include "cuda/conv/groups.h"
 #include "cuda/conv/convolve.h"
 #include "cuda/pointwise/each.h"
@@ -81,6 +81,8 @@ static pc_status run(pc_stream *stream, const pc_call *call, const pc__convoluti
     PC__TRY(geometry(stream, v, &s));
     if (is_empty(&s) && v->direction != PC__CONV_FORWARD)
         return of_nothing(stream, call, v, &s);
+    if (!is_empty(&s) && !pc__cuda_depthwise_fits(&s) && pc__convolution_by_plain(stream, v))
+        return pc__cuda_launched(call);
     if (!is_empty(&s) && !pc__cuda_depthwise_fits(&s))
         PC__TRY(pc__convolution_by_cudnn(stream, call, v, &done));
     if (!is_empty(&s) && !pc__cuda_depthwise_fits(&s) && !done)

@@ -21,6 +21,9 @@ pc__convolution pc__convolution_of(const pc_call *call);
 bool pc__convolution_is_plain(const pc__convolution *v);
 pc_status pc__convolution_plain(pc_stream *stream, const pc_call *call, const pc__convolution *v, bool choose);
 
+/* What is so little work that it takes no longer than a launch does: false where it is more. */
+bool pc__convolution_by_plain(pc_stream *stream, const pc__convolution *v);
+
 /* By cuDNN, where it has a way and was not ruled out; making its plan, ahead of a capture. */
 pc_status pc__convolution_by_cudnn(pc_stream *stream, const pc_call *call, const pc__convolution *v, bool *done);
 pc_status pc__convolution_choose(pc_stream *stream, const pc_call *call, const pc__convolution *v);

@@ -44,7 +44,10 @@ static pc_status geometry(const pc_stream *stream, const pc_call *call, pc__cuda
                          .pw = spec->padding[1],
                          .oh = (int)oh,
                          .ow = (int)ow,
-                         .pool = PC__MAX(spec->pool, 1)};
+                         .pool = PC__MAX(spec->pool, 1),
+                         .dh = 1,
+                         .dw = 1,
+                         .groups = 1};
     s->yh = s->oh / s->pool;
     s->yw = s->ow / s->pool;
     return PC_OK;

@@ -1,5 +1,5 @@
-/* plain.cu: convolutions of so little work that what takes time is the launch, and setting up tiles. A thread, or up to a
- * warp of them, has one result and walks its sum; nothing is staged. */
+/* plain.cu: convolutions of so little work that what takes time is the launch, and setting up tiles, with taps apart and
+ * channels in groups, too. A thread, or up to a warp of them, has one result and walks its sum; nothing is staged. */
 #include "cuda/conv/plain.h"
 
 #include "cuda/conv/order.cuh"
@@ -74,15 +74,18 @@ __global__ void __launch_bounds__(THREADS)
     int lane, channel = result_of(j, &lane);
     int column = divide(&channel, s.o);
     int row = divide(&column, s.ow);
-    const int picture = divide(&row, s.oh), sums = s.kh * s.kw * s.c;
+    const int picture = divide(&row, s.oh), channels = s.c / s.groups, sums = s.kh * s.kw * channels;
+    const int first = channel / (s.o / s.groups) * channels;
     M sum = 0;
     pc::wait_for_earlier();
+#pragma unroll 4
     for (int k = lane; k < sums; k += j.lanes) {
-        int c = k, across = divide(&c, s.c);
+        int c = k, across = divide(&c, channels);
         const int down = divide(&across, s.kw);
-        const int at = x_at(s, picture, row * s.sh - s.ph + down, column * s.sw - s.pw + across, c);
+        const int at =
+            x_at(s, picture, row * s.sh - s.ph + down * s.dh, column * s.sw - s.pw + across * s.dw, first + c);
         if (at >= 0)
-            sum += M(of.x[at]) * M(of.weight[((channel * s.c + c) * s.kh + down) * s.kw + across]);
+            sum += M(of.x[at]) * M(of.weight[((channel * channels + c) * s.kh + down) * s.kw + across]);
     }
     sum = sum_of_lanes(sum, j.lanes) + (of.bias ? M(of.bias[channel]) : M(0));
     if (lane == 0 && is_mine(j))
@@ -97,19 +100,21 @@ __global__ void __launch_bounds__(THREADS)
     int lane, channel = result_of(j, &lane);
     int column = divide(&channel, s.c);
     int row = divide(&column, s.w);
-    const int picture = divide(&row, s.h), sums = s.kh * s.kw * s.o;
+    const int picture = divide(&row, s.h), outputs = s.o / s.groups, sums = s.kh * s.kw * outputs;
+    const int channels = s.c / s.groups, group = channel / channels, first = group * outputs;
     M sum = 0;
     pc::wait_for_earlier();
+#pragma unroll 4
     for (int k = lane; k < sums; k += j.lanes) {
-        int o = k, across = divide(&o, s.o);
+        int o = k, across = divide(&o, outputs);
         const int down = divide(&across, s.kw);
-        int top = row + s.ph - down, left = column + s.pw - across;
+        int top = row + s.ph - down * s.dh, left = column + s.pw - across * s.dw;
         if (top < 0 || left < 0)
             continue;
         const int y = divide(&top, s.sh), x = divide(&left, s.sw);
         if (top == 0 && left == 0 && y < s.oh && x < s.ow)
-            sum += gradient(s, of, y_at(s, picture, y, x, o)) *
-                   M(of.weight[((o * s.c + channel) * s.kh + down) * s.kw + across]);
+            sum += gradient(s, of, y_at(s, picture, y, x, first + o)) *
+                   M(of.weight[(((first + o) * channels + channel - group * channels) * s.kh + down) * s.kw + across]);
     }
     sum = sum_of_lanes(sum, j.lanes);
     if (lane == 0 && is_mine(j))
@@ -123,21 +128,24 @@ __global__ void __launch_bounds__(THREADS)
 {
     typedef pc::math<T> M;
     int lane;
-    const int result = result_of(j, &lane), area = s.kh * s.kw, weights = of.result ? s.o * s.c * area : 0;
+    const int result = result_of(j, &lane), area = s.kh * s.kw, channels = s.c / s.groups;
+    const int weights = of.result ? s.o * channels * area : 0;
     const bool bias = result >= weights;
     int across = 0, down = 0, c = 0, o = result - weights;
     if (!bias) {
         across = result;
         down = divide(&across, s.kw);
         c = divide(&down, s.kh);
-        o = divide(&c, s.c);
+        o = divide(&c, channels);
+        c += o / (s.o / s.groups) * channels;
     }
     M sum = 0;
     pc::wait_for_earlier();
+#pragma unroll 4
     for (int k = lane; k < static_cast<int>(s.n) * s.oh * s.ow; k += j.lanes) {
         int column = k, row = divide(&column, s.ow);
         const int picture = divide(&row, s.oh);
-        const int at = x_at(s, picture, row * s.sh - s.ph + down, column * s.sw - s.pw + across, c);
+        const int at = x_at(s, picture, row * s.sh - s.ph + down * s.dh, column * s.sw - s.pw + across * s.dw, c);
         if (bias || at >= 0)
             sum += gradient(s, of, y_at(s, picture, row, column, o)) * (bias ? M(1) : M(of.x[at]));
     }
@@ -174,7 +182,8 @@ void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const vo
                             nullptr,
                             static_cast<T *>(y),
                             nullptr};
-    launch(forward_kernel<T>, queue, s, of, static_cast<int>(s->n) * s->oh * s->ow * s->o, s->kh * s->kw * s->c);
+    launch(forward_kernel<T>, queue, s, of, static_cast<int>(s->n) * s->oh * s->ow * s->o,
+           s->kh * s->kw * (s->c / s->groups));
 }
 
 template <class T>
@@ -187,7 +196,8 @@ void input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const
                             static_cast<const T *>(dy),
                             static_cast<T *>(dx),
                             nullptr};
-    launch(input_kernel<T>, queue, s, of, static_cast<int>(s->n) * s->h * s->w * s->c, s->kh * s->kw * s->o);
+    launch(input_kernel<T>, queue, s, of, static_cast<int>(s->n) * s->h * s->w * s->c,
+           s->kh * s->kw * (s->o / s->groups));
 }
 
 template <class T>
@@ -201,7 +211,7 @@ void weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const vo
                             static_cast<const T *>(dy),
                             static_cast<T *>(dweight),
                             static_cast<T *>(dbias)};
-    const int results = (dweight ? s->o * s->c * s->kh * s->kw : 0) + (dbias ? s->o : 0);
+    const int results = (dweight ? s->o * (s->c / s->groups) * s->kh * s->kw : 0) + (dbias ? s->o : 0);
     launch(weights_kernel<T>, queue, s, of, results, static_cast<int>(s->n) * s->oh * s->ow);
 }
 
@@ -209,7 +219,8 @@ void weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const vo
 
 bool pc__cuda_conv_plain_fits(const pc__cuda_conv *s)
 {
-    const double most = 1 << 24, side = (double)s->h + s->w + 2.0 * s->ph + 2.0 * s->pw + s->kh + s->kw;
+    const double most = 1 << 24,
+                 side = (double)s->h + s->w + 2.0 * s->ph + 2.0 * s->pw + (double)s->kh * s->dh + (double)s->kw * s->dw;
     return s->pool == 1 && side < most && (double)s->n * s->h * s->w * s->c < most &&
            (double)s->n * s->oh * s->ow * s->o < most && (double)s->o * s->c * s->kh * s->kw < most;
 }

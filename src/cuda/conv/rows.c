@@ -461,3 +461,13 @@ const pc__row *pc__conv_planes_row(const pc_stream *stream, const pc__conv_piece
             return direct_supports(stream, p) ? &rows->row[i] : NULL;
     return NULL;
 }
+
+bool pc__conv_is_plain_grouped(const pc__conv_piece *p)
+{
+    const pc__rows *rows = &pc__conv_rows[p->direction];
+    const pc__conv_shape shape = pc__conv_shape_of(p);
+    for (int i = 0; i < rows->count; i++)
+        if (rows->row[i].run == plain_run && (pc__row_is_left_out(rows, &rows->row[i])))
+            return false;
+    return (!rows->only || rows->only->run == plain_run) && pc__conv_is_least_of_groups(&shape);
+}

@@ -254,6 +254,20 @@ bool pc__conv_is_least(const pc__conv_shape *s, bool asked)
     return terms <= times * LONG && places_of(s) * s->o * s->c * taps_of(s) <= times * LEAST;
 }
 
+bool pc__conv_is_least_of_groups(const pc__conv_shape *s)
+{
+    enum { LEAST = 1 << 22, LONG = 2048 };
+    const int groups = s->groups > 1 ? s->groups : 1;
+    const double work = work_of(s) / groups;
+    const double results = s->direction == PC__CONV_FORWARD ? places_of(s) * s->o
+                           : s->direction == PC__CONV_INPUT ? (double)s->n * s->h * s->w * s->c
+                                                            : weights_of(s) / groups;
+    const double terms = s->direction == PC__CONV_FORWARD ? (double)s->c * taps_of(s) / groups
+                         : s->direction == PC__CONV_INPUT ? (double)s->o * taps_of(s) / groups
+                                                          : places_of(s);
+    return terms <= LONG && work <= LEAST && results * terms <= LEAST;
+}
+
 /* By the products that its tiles make, whole or not; with a stride the input's gradient tries taps in vain. The limits
  * are where, of 300 drawn layers, it was the fastest more often than not: with matrix units other ways are that sooner, and in float32 more rows occupy the chip whole. */
 bool pc__conv_is_little(const pc__conv_shape *s)
