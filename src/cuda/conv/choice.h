@@ -47,6 +47,9 @@ bool pc__conv_is_worth_more_calls(const pc__conv_shape *s, bool native);
 /* So few channels that our direct kernels are the fastest. From the shape alone. */
 bool pc__conv_is_few(const pc__conv_shape *s);
 
+/* The gradient of pictures of one channel: a product of one column. From the shape alone. */
+bool pc__conv_is_single(const pc__conv_shape *s);
+
 /* So little work forward or for the gradient of the input that all other ways wait longer than they work, and our
  * kernel that cuts its sums does not. From the shape alone. */
 bool pc__conv_is_little(const pc__conv_shape *s);

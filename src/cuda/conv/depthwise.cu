@@ -5,6 +5,8 @@
 namespace
 {
 
+enum { HELD = 4 /* blocks of a multiprocessor */ };
+
 template <class T> struct operands {
     const T *from, *weight, *bias;
     T *to;
@@ -93,7 +95,7 @@ __global__ void __launch_bounds__(THREADS) depthwise(const __grid_constant__ pc_
 
 template <class T, int N, bool FORWARD> void launch_packs(const pc__cuda_groups *s, operands<T> of)
 {
-    const sharing way = sharing_of(FORWARD ? s->n * s->oh * s->ow : s->n * s->h * s->w, s->c, N);
+    const sharing way = sharing_of(FORWARD ? s->n * s->oh * s->ow : s->n * s->h * s->w, s->c, N, HELD);
     of.places = way.turns;
     of.down = stepping_of(s->sh, s->dh), of.along = stepping_of(s->sw, s->dw);
     (void)pc::start_grid(depthwise<T, N, FORWARD>, way.grid, dim3(way.lanes, way.rows), 0, s->queue, s->early, *s, of);

@@ -36,21 +36,22 @@ struct sharing {
     dim3 grid;
 };
 
-/* Two blocks stay on each of 132 multiprocessors: work for more than four times as many has that number of blocks, whose
+/* `held` blocks stay on each of 132 multiprocessors: work for more than four times as many has that number of blocks, whose
  * turns overlap. Little work has small blocks, so that all of the chip has some: of fewer channels, too, whose weights are
  * brought in as quickly. */
-inline sharing sharing_of(long long items, int channels, int pack)
+inline sharing sharing_of(long long items, int channels, int pack, int held)
 {
-    enum { RESIDENT = 264, LEAST = 64 };
+    enum { CHIP = 132, LEAST = 64 };
     sharing way;
+    const long long resident = (long long)held * CHIP;
     long long blocks = 0, across = 0;
-    for (int threads = THREADS; threads >= LEAST && blocks * across < 2 * RESIDENT; threads /= 2) {
+    for (int threads = THREADS; threads >= LEAST && blocks * across < 4 * CHIP; threads /= 2) {
         way.lanes = lanes_of(channels, pack, threads / (THREADS / LANES));
         way.rows = threads / way.lanes;
         across = (channels + way.lanes * pack - 1) / (way.lanes * pack);
         blocks = (items + way.rows - 1) / way.rows;
     }
-    way.turns = blocks * across > 4 * RESIDENT ? (int)((blocks * across + RESIDENT - 1) / RESIDENT) : 1;
+    way.turns = blocks * across > 4 * resident ? (int)((blocks * across + resident - 1) / resident) : 1;
     way.grid = dim3((unsigned)((blocks + way.turns - 1) / way.turns), (unsigned)across);
     return way;
 }

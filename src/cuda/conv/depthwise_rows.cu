@@ -6,6 +6,8 @@
 namespace
 {
 
+enum { HELD = 2 /* blocks of a multiprocessor */ };
+
 template <class T> struct operands {
     const T *from, *weight, *bias;
     T *to;
@@ -78,7 +80,7 @@ __device__ __forceinline__ void put_strip(const pc__cuda_groups &s, T *y, const 
 
 /* Numbers of the first strip are on their way while the weights are brought in. */
 template <class T, int N, int K, int S>
-__global__ void __launch_bounds__(THREADS, 2)
+__global__ void __launch_bounds__(THREADS, HELD)
     depthwise_rows(const __grid_constant__ pc__cuda_groups s, const operands<T> of)
 {
     typedef pc::math<T> M;
@@ -114,7 +116,7 @@ template <class T, int N> bool launch_packs(const pc__cuda_groups &s, operands<T
         !weights_fit<T, N>(s))
         return false;
     of.across = strips_of(s);
-    const sharing way = sharing_of(s.n * s.oh * of.across, s.c, N);
+    const sharing way = sharing_of(s.n * s.oh * of.across, s.c, N, HELD);
     of.strips = way.turns;
     with_window(s, [&](auto k, auto stride) {
         if constexpr (N <= NARROW || decltype(k)::value == 3)

@@ -9,6 +9,8 @@ namespace
 
 constexpr int ACROSS = 2;
 
+enum { HELD = 2 /* blocks of a multiprocessor */ };
+
 template <class T> struct operands {
     const T *y, *weight;
     T *x;
@@ -82,7 +84,7 @@ __device__ __forceinline__ void put_squares(const pc__cuda_groups &s, T *x, cons
 }
 
 template <class T, int N, int K>
-__global__ void __launch_bounds__(THREADS, 2)
+__global__ void __launch_bounds__(THREADS, HELD)
     depthwise_squares(const __grid_constant__ pc__cuda_groups s, const operands<T> of)
 {
     typedef pc::math<T> M;
@@ -111,7 +113,7 @@ template <class T, int N> bool launch_packs(const pc__cuda_groups &s, operands<T
 {
     if (s.c % N != 0 || ((uintptr_t)of.y | (uintptr_t)of.x) % (N * sizeof(T)) != 0 || !weights_fit<T, N>(s))
         return false;
-    const sharing way = sharing_of(s.n * of.down * of.across, s.c, N);
+    const sharing way = sharing_of(s.n * of.down * of.across, s.c, N, HELD);
     of.turns = way.turns;
     const auto start = [&](auto k) {
         if constexpr (N <= NARROW || decltype(k)::value == 3)

@@ -61,6 +61,17 @@ static int own_rows(const pc_stream *stream, const pc__conv_piece *p, const pc__
     return there;
 }
 
+/* A file may name a row that another version had there. */
+static bool is_own_row(const pc_stream *stream, const pc__conv_piece *p, const pc__row *row)
+{
+    const pc__row *rows[PC__CONV_ROWS];
+    const int count = row ? own_rows(stream, p, rows) : 0;
+    for (int i = 0; i < count; i++)
+        if (rows[i] == row)
+            return true;
+    return false;
+}
+
 /* The list of what there is to measure: cuDNN's plans in each format that differs, or in one where `format` is one. */
 static int add_formats(const pc_stream *stream, const pc__conv_shape *of, int format, pc__conv_candidate *plans)
 {
@@ -106,8 +117,9 @@ pc_status pc__conv_measured(pc_stream *stream, const pc_call *call, const pc__co
     char path[PATH_MAX];
     const bool file = pc__choices_file(path);
     *number = file ? pc__choices_recall(path, text) : -1;
-    if (*number == 0 || pc__conv_row_of(p->direction, *number))
+    if (*number == 0 || is_own_row(stream, p, pc__conv_row_of(p->direction, *number)))
         return PC_OK;
+    *number = *number > PC__CONV_WAYS ? -1 : *number;
     *there = add_formats(stream, shape, *number < 0 ? -1 : (*number - 1) / PC__CONV_PLANS, plans);
     for (int i = 0; i < *there; i++)
         if (plans[i].number == *number)

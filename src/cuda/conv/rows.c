@@ -8,6 +8,7 @@
 #include "cuda/conv/patch.h"
 #include "cuda/conv/plain.h"
 #include "cuda/conv/shallow.h"
+#include "cuda/conv/single.h"
 #include "cuda/conv/split.h"
 
 static bool is_half(const pc__conv_piece *p)
@@ -109,6 +110,24 @@ static pc_status direct_run(pc_stream *stream, const pc_call *call, const void *
         pc__cuda_conv_direct_input(queue, &p->s, p->weight, p->y, p->argmax, p->dy, p->result);
     else
         pc__cuda_conv_direct_weights(queue, &p->s, p->x, p->y, p->argmax, p->dy, p->result, p->dbias, workspace);
+    return PC_OK;
+}
+
+/* --- single: the gradient of one channel, where the rule says so; any that fits where PARACORD_ONLY does --- */
+
+static bool single_supports(const pc_stream *stream, const void *problem)
+{
+    const pc__conv_piece *p = problem;
+    const pc__conv_shape shape = pc__conv_shape_of(p);
+    return (pc__conv_is_single(&shape) || pc__rows_takes_all(&pc__conv_rows[p->direction], stream, single_supports)) &&
+           pc__cuda_conv_single_fits(&p->s);
+}
+
+static pc_status single_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
+{
+    const pc__conv_piece *p = problem;
+    (void)call, (void)workspace, (void)done;
+    pc__cuda_conv_single_input(pc__cuda_queue(stream), &p->s, p->weight, p->y, p->dy, p->result);
     return PC_OK;
 }
 
@@ -385,6 +404,7 @@ static const pc__row input[] = {
     CUDNN,
     PLAIN,
     DIRECT,
+    {"single", "by single", single_supports, NULL, single_run},
     SPLIT,
     {"patches", "by patches", patches_input_supports, patches_input_workspace, patches_run},
     {"half", "by half", half_input_supports, half_input_workspace, half_run},
@@ -448,7 +468,8 @@ const pc__row *pc__conv_own_row(const pc_stream *stream, const pc__conv_piece *p
 
 bool pc__conv_reads_planes(const pc__row *row, const pc__conv_piece *p)
 {
-    return !is_half(p) || row->run == plain_run || row->run == direct_run || row->run == split_run;
+    return !is_half(p) || row->run == plain_run || row->run == direct_run || row->run == single_run ||
+           row->run == split_run;
 }
 
 const pc__row *pc__conv_planes_row(const pc_stream *stream, const pc__conv_piece *p)

@@ -243,6 +243,14 @@ bool pc__conv_is_few(const pc__conv_shape *s)
                                             : s->o <= 8 && s->c * s->o <= 40 && s->n * s->oh * s->ow >= PLACES;
 }
 
+/* Ours reads the gradient once, and so for all taps that it has registers for. */
+bool pc__conv_is_single(const pc__conv_shape *s)
+{
+    enum { PLACES = 16384, TAPS = 25 };
+    return s->direction == PC__CONV_INPUT && s->dtype != PC_F64 && s->c == 1 && s->o > 8 && taps_of(s) > 1 &&
+           taps_of(s) <= TAPS && places_of(s) >= PLACES;
+}
+
 /* A sum is walked by a warp at most. */
 bool pc__conv_is_least(const pc__conv_shape *s, bool asked)
 {
@@ -300,7 +308,7 @@ bool pc__conv_is_deep(const pc__conv_shape *s)
 int pc__conv_rule(const pc__conv_shape *s, bool native)
 {
     const int padded = (int)pc__conv_usual_format(s), d = s->direction;
-    if (s->dtype == PC_F64 || (native && pc__conv_is_few(s)))
+    if (s->dtype == PC_F64 || (native && (pc__conv_is_few(s) || pc__conv_is_single(s))))
         return OURS;
     if (s->dtype != PC_F32)
         return native ? halves_rule(s, padded) : padded;
