@@ -49,11 +49,12 @@ __global__ void __launch_bounds__(THREADS) select(const __grid_constant__ pc__cu
 /* Rows of many units: a warp has a piece of one, whose index it reads once. */
 template <class T>
 __global__ void __launch_bounds__(THREADS)
-    select_pieces(const __grid_constant__ pc__cuda_picking p, unsigned pieces, const T *whole, T *picked)
+    select_pieces(const __grid_constant__ pc__cuda_picking p, unsigned pieces, int piece, const T *whole, T *picked)
 {
+    constexpr int TURN = 8;
     const int64_t id = static_cast<int64_t>(blockIdx.x) * (THREADS / 32) + threadIdx.x / 32,
                   entry = quotient(id, pieces);
-    const int64_t outer = quotient(entry, p.count), i = entry - outer * p.count, first = (id - entry * pieces) * PIECE;
+    const int64_t outer = quotient(entry, p.count), i = entry - outer * p.count, first = (id - entry * pieces) * piece;
     pc::wait_for_earlier();
     if (outer >= p.outer)
         return;
@@ -65,10 +66,18 @@ __global__ void __launch_bounds__(THREADS)
     }
     const T *from = whole + (outer * p.n + place) * p.row + first;
     T *to = picked + entry * p.row + first;
-    const int count = static_cast<int>(min(p.row - first, static_cast<int64_t>(PIECE)));
-#pragma unroll 8
-    for (int k = threadIdx.x % 32; k < count; k += 32)
-        to[k] = from[k];
+    const int count = static_cast<int>(min(p.row - first, static_cast<int64_t>(piece)));
+    for (int k = threadIdx.x % 32; k < count; k += TURN * 32) {
+        T unit[TURN];
+#pragma unroll
+        for (int u = 0; u < TURN; u++)
+            if (k + u * 32 < count)
+                unit[u] = from[k + u * 32];
+#pragma unroll
+        for (int u = 0; u < TURN; u++)
+            if (k + u * 32 < count)
+                to[k + u * 32] = unit[u];
+    }
 }
 
 /* The same for each unit of `whole`. */
@@ -118,10 +127,12 @@ template <class T> void select_units(const pc__cuda_picking *p, const void *whol
     const unsigned blocks = blocks_for(p, total), threads = threads_for(total);
     const T *from = static_cast<const T *>(whole);
     T *to = static_cast<T *>(picked);
-    const int64_t pieces = (p->row + PIECE - 1) / PIECE, warps = p->outer * p->count * pieces, most = 1 << 30;
+    const int64_t pieces = (p->row + PIECE - 1) / PIECE, piece = (p->row + pieces - 1) / pieces,
+                  warps = p->outer * p->count * pieces, most = 1 << 30;
     if (p->row >= LONG && warps < most)
         (void)pc::start(select_pieces<T>, static_cast<unsigned>((warps + THREADS / 32 - 1) / (THREADS / 32)), THREADS,
-                        p->queue, p->early, *p, static_cast<unsigned>(pieces), from, to);
+                        p->queue, p->early, *p, static_cast<unsigned>(pieces), static_cast<int>((piece + 31) / 32 * 32),
+                        from, to);
     else if (total < (int64_t(1) << 31))
         (void)pc::start(select<T, uint32_t>, blocks, threads, p->queue, p->early, *p, from, to);
     else

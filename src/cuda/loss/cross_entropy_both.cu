@@ -62,12 +62,13 @@ __device__ __forceinline__ void put_gradient(const pc::row_pack<T> *row, T *dx, 
 #pragma unroll 2
     for (int i = threadIdx.x; i < packs; i += blockDim.x) {
         pack a = row[i];
-        if (i == own || i == classes / pack::size)
+        if (i == own || i == classes / pack::size) {
             a = edge<T, M>(a, i * pack::size, classes, label, most, norm, scale);
-        else
+        } else {
 #pragma unroll
             for (int k = 0; k < pack::size; k++)
                 a.at[k] = T(exp_of(M(a.at[k]) - most - norm) * scale);
+        }
         reinterpret_cast<pack *>(dx)[i] = a;
     }
 }

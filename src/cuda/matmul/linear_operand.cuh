@@ -154,10 +154,11 @@ template <class L, class T> struct operands {
         }
         sent();
         wait_sent<0>();
-        if constexpr (!IS_FLOAT)
+        if constexpr (!IS_FLOAT) {
 #pragma unroll 1
             for (int part = 0; part < (a.value ? 3 : 2); part++)
                 widen(memory + place_of(part), area_of(part == 1 ? b : a, part == 1 ? L::COLUMNS : L::ROWS, deep));
+        }
         if (a.value)
             through(memory, memory + A + B, a, activation, deep);
     }
@@ -214,15 +215,16 @@ template <class L, class T> struct operands {
 #pragma unroll 1
         for (int i = 0; slow + i < all.slows; i += SIDE) {
             const int room = i < slow_left ? fast_left : 0;
-            if (!IS_FLOAT && !s.wide)
+            if (!IS_FLOAT && !s.wide) {
                 bring_some(to, data, room, all.fasts - fast);
-            else
+            } else {
 #pragma unroll 1
                 for (int j = 0; fast + j < all.fasts; j += SIDE)
                     if (s.wide)
                         send_four(reinterpret_cast<T *>(to + j), data + j, j < room);
                     else if constexpr (IS_FLOAT)
                         send_some(to + j, data + j, room - j);
+            }
             data += static_cast<long long>(SIDE) * s.row;
             to += SIDE * all.row;
         }

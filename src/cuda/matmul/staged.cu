@@ -11,7 +11,7 @@ namespace
 
 constexpr int THREADS = 128, MANY = 4 /* results of a thread, where they are many */;
 constexpr int COLUMNS_MOST = 32, COLUMNS_LEAST = 4, BLOCKS = 132;
-constexpr int AT_ONCE = 4; /* a thread's loads of each operand */
+constexpr int AT_ONCE = 8; /* a thread's loads of each operand */
 
 struct staged {
     pc__cuda_gemm g;

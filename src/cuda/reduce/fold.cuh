@@ -149,6 +149,22 @@ __global__ void __launch_bounds__(PC__WIDE_THREADS)
         leave(f, states[threadIdx.x], r.parts, between, piece * r.inner + column);
 }
 
+/* W neighbouring results, by the kind's own way where it has one that writes them together. */
+template <class F, int W>
+__device__ __forceinline__ auto store_all(const F &f, const typename F::state (&mine)[W], int64_t at, int)
+    -> decltype(f.store_all(mine, at))
+{
+    f.store_all(mine, at);
+}
+
+template <class F, int W>
+__device__ __forceinline__ void store_all(const F &f, const typename F::state (&mine)[W], int64_t at, long)
+{
+#pragma unroll
+    for (int w = 0; w < W; w++)
+        f.store(mine[w], at + w);
+}
+
 /* A thread: W neighbouring columns from top to bottom, whose rows are accesses each. */
 template <class F, int W>
 __global__ void __launch_bounds__(PC__FOLD_THREADS)
@@ -166,19 +182,25 @@ __global__ void __launch_bounds__(PC__FOLD_THREADS)
 #pragma unroll
     for (int w = 0; w < W; w++)
         mine[w] = f.nothing();
-    if constexpr (W == 1)
+    if constexpr (W == 1) {
         see_column(f, mine[0], x, r.inner, 0, r.reduced, 1);
-    else
-#pragma unroll 4
-        for (int64_t row = 0; row < r.reduced; row++, x += r.inner) {
-            const pc::row_pack<T> v = *reinterpret_cast<const pc::row_pack<T> *>(x);
+    } else {
+        constexpr int TURN = 4;
+        for (int64_t row = 0; row < r.reduced; row += TURN) {
+            pc::row_pack<T> v[TURN];
 #pragma unroll
-            for (int w = 0; w < W; w++)
-                f.see(mine[w], reinterpret_cast<const T(&)[1]>(v.at[w]), row);
+            for (int u = 0; u < TURN; u++)
+                if (row + u < r.reduced)
+                    v[u] = *reinterpret_cast<const pc::row_pack<T> *>(x + (row + u) * r.inner);
+#pragma unroll
+            for (int u = 0; u < TURN; u++)
+                if (row + u < r.reduced)
+#pragma unroll
+                    for (int w = 0; w < W; w++)
+                        f.see(mine[w], reinterpret_cast<const T(&)[1]>(v[u].at[w]), row + u);
         }
-#pragma unroll
-    for (int w = 0; w < W; w++)
-        f.store(mine[w], id + w);
+    }
+    store_all(f, mine, id, 0);
 }
 
 /* A block: rows of few elements, side by side to shared memory, `pitch` apart there; a thread has one then. */
@@ -262,12 +284,13 @@ inline bool is_tiny(const pc__cuda_reduction &r, size_t size)
 
 /* Smaller blocks where large ones would leave multiprocessors without any; 16 bytes an access of columns that are many, since a
  * GPU starts no more than a block in a nanosecond or so. */
-template <class F> void fold_each(const pc__cuda_reduction &r, const F &f, const typename F::type *in)
+template <class F> void fold_each(const pc__cuda_reduction &r, const F &f, const typename F::type *in, const void *out)
 {
     enum { FULL = 264 * PC__FOLD_THREADS /* two blocks for each multiprocessor of a large GPU */ };
     constexpr int W = 16 / sizeof(typename F::type);
     const int64_t columns = r.outer * r.inner;
-    const bool wide = r.inner % W == 0 && columns / W >= FULL && reinterpret_cast<uintptr_t>(in) % 16 == 0;
+    const uintptr_t places = reinterpret_cast<uintptr_t>(in) | reinterpret_cast<uintptr_t>(out);
+    const bool wide = r.inner % W == 0 && columns / W >= FULL && places % 16 == 0;
     const int64_t each = wide ? columns / W : columns;
     const unsigned threads = each < FULL ? PC__FOLD_THREADS / 4 : PC__FOLD_THREADS;
     (void)pc::start(wide ? fold_singles<F, W> : fold_singles<F, 1>,
@@ -287,7 +310,7 @@ template <class F> void fold(const pc__cuda_fold *d, const F &f)
     if (d->few)
         return start_short(fold_gaps<F>, d->few, *d->few, f, in);
     if (r->layout == PC__REDUCE_SINGLES || is_tiny(*r, sizeof(typename F::type)))
-        return fold_each(*r, f, in);
+        return fold_each(*r, f, in, d->out);
     if (is_short(*r, sizeof(typename F::type)))
         return fold_many(*r, f, in);
     if (r->layout == PC__REDUCE_ROWS)
@@ -318,6 +341,32 @@ __device__ __forceinline__ void store_as(void *out, int to, int64_t i, double va
         break;
     default:
         static_cast<double *>(out)[i] = value;
+    }
+}
+
+template <class T, int W> __device__ __forceinline__ void store_pack(void *out, int64_t i, const double (&value)[W])
+{
+    struct alignas(W * sizeof(T) < 16 ? W * sizeof(T) : 16) pack {
+        T at[W];
+    } all;
+#pragma unroll
+    for (int w = 0; w < W; w++)
+        all.at[w] = T(static_cast<pc::math<T>>(value[w]));
+    *reinterpret_cast<pack *>(static_cast<T *>(out) + i) = all;
+}
+
+/* W neighbours, the first of them on a multiple of W. */
+template <int W> __device__ __forceinline__ void store_as(void *out, int to, int64_t i, const double (&value)[W])
+{
+    switch (to) {
+    case PC__CUDA_F16:
+        return store_pack<pc::f16>(out, i, value);
+    case PC__CUDA_BF16:
+        return store_pack<pc::bf16>(out, i, value);
+    case PC__CUDA_F32:
+        return store_pack<float>(out, i, value);
+    default:
+        return store_pack<double>(out, i, value);
     }
 }
 

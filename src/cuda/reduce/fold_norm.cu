@@ -55,9 +55,21 @@ template <class T> struct vector_norm {
     {
         all = kind == PC__NORM_MOST || kind == PC__NORM_LEAST ? better(all, later) : all + later;
     }
+    __device__ __forceinline__ double finished(double all) const
+    {
+        return kind == PC__NORM_ROOT ? sqrt(all) : kind == PC__NORM_CUBE_ROOT ? cbrt(all) : all;
+    }
     __device__ __forceinline__ void store(double all, int64_t i) const
     {
-        store_as(out, to, i, kind == PC__NORM_ROOT ? sqrt(all) : kind == PC__NORM_CUBE_ROOT ? cbrt(all) : all);
+        store_as(out, to, i, finished(all));
+    }
+    template <int W> __device__ __forceinline__ void store_all(const double (&all)[W], int64_t i) const
+    {
+        double value[W];
+#pragma unroll
+        for (int w = 0; w < W; w++)
+            value[w] = finished(all[w]);
+        store_as(out, to, i, value);
     }
 };
 

@@ -37,6 +37,10 @@ template <class T, class A> struct product {
     {
         static_cast<unsigned long long *>(out)[i] = all;
     }
+    template <int W> __device__ __forceinline__ void store_all(const double (&all)[W], int64_t i) const
+    {
+        store_as(out, to, i, all);
+    }
 };
 
 template <class T> using float_product = product<T, double>;

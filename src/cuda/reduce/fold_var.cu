@@ -63,11 +63,25 @@ template <class T> struct moments {
         if (later.n > 0)
             join(s, later.n, later.mean, later.squares, part_of(static_cast<M>(later.n), static_cast<M>(s.n)));
     }
-    __device__ __forceinline__ void store(const state &s, int64_t i) const
+    __device__ __forceinline__ double finished(const state &s) const
     {
         const double variance = s.squares / divisor;
-        store_as(out, to, i, root ? sqrt(variance) : variance);
+        return root ? sqrt(variance) : variance;
+    }
+    __device__ __forceinline__ void store(const state &s, int64_t i) const
+    {
+        store_as(out, to, i, finished(s));
         means[i] = s.n > 0 ? s.mean : NAN;
+    }
+    template <int W> __device__ __forceinline__ void store_all(const state (&s)[W], int64_t i) const
+    {
+        double value[W];
+#pragma unroll
+        for (int w = 0; w < W; w++) {
+            value[w] = finished(s[w]);
+            means[i + w] = s[w].n > 0 ? s[w].mean : NAN;
+        }
+        store_as(out, to, i, value);
     }
 };
 
