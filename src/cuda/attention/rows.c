@@ -10,14 +10,19 @@ static bool is_half(const pc__cuda_attention *a)
 
 /* --- short: few queries and keys, a block each matrix --- */
 
-/* Not what cuDNN can do where PC_CHOICE_CUDNN asks for that. */
+/* Whether it is cuDNN's, where PC_CHOICE_CUDNN asks for that, and `supports` is not asked for by name. */
+static bool is_cudnns(const pc_stream *stream, const pc__attention_problem *p,
+                      bool (*supports)(const pc_stream *stream, const void *problem))
+{
+    const pc__rows *rows = p->backward ? &pc__attention_backward_rows : &pc__attention_rows;
+    return pc_choice_get() == PC_CHOICE_CUDNN && !pc__rows_takes_all(rows, stream, supports) &&
+           pc__attention_cudnn_supports(stream, p);
+}
+
 static bool short_supports(const pc_stream *stream, const void *problem)
 {
     const pc__attention_problem *p = problem;
-    const pc__rows *rows = p->backward ? &pc__attention_backward_rows : &pc__attention_rows;
-    return pc__cuda_attention_is_short(&p->a) &&
-           (pc_choice_get() != PC_CHOICE_CUDNN || pc__rows_takes_all(rows, stream, short_supports) ||
-            !pc__attention_cudnn_supports(stream, problem));
+    return pc__cuda_attention_is_short(&p->a) && !is_cudnns(stream, p, short_supports);
 }
 
 static pc_status short_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
@@ -25,6 +30,21 @@ static pc_status short_run(pc_stream *stream, const pc_call *call, const void *p
     (void)stream, (void)call, (void)workspace, (void)done;
     const pc__attention_problem *p = problem;
     pc__cuda_attention_short(&p->a, p->backward);
+    return PC_OK;
+}
+
+/* --- queries: few of them, a block each; cuDNN would plan anew for each number of keys --- */
+
+static bool queries_supports(const pc_stream *stream, const void *problem)
+{
+    const pc__attention_problem *p = problem;
+    return pc__cuda_attention_has_few_queries(&p->a) && !is_cudnns(stream, p, queries_supports);
+}
+
+static pc_status queries_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
+{
+    (void)stream, (void)call, (void)workspace, (void)done;
+    pc__cuda_attention_queries(&((const pc__attention_problem *)problem)->a);
     return PC_OK;
 }
 
@@ -106,6 +126,7 @@ static pc_status plain_backward(pc_stream *stream, const pc_call *call, const vo
 
 static const pc__row forward[] = {
     {"short", "by short", short_supports, NULL, short_run},
+    {"queries", "by queries", queries_supports, NULL, queries_run},
     {"cudnn", "by cudnn", pc__attention_cudnn_supports, NULL, pc__attention_cudnn_run},
     {"units", "by units", units_supports, NULL, units_forward},
     {"floats", NULL, floats_supports, NULL, floats_run},
