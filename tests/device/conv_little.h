@@ -5,6 +5,7 @@
 #include "support.h"
 
 #include "cuda/conv/plain.h"
+#include "cuda/conv/single.h"
 #include "cuda/conv/split.h"
 
 bool pc__cuda_conv_split_fits(const pc__cuda_conv *s)
@@ -58,6 +59,20 @@ void pc__cuda_conv_plain_weights(cudaStream_t queue, const pc__cuda_conv *s, con
 {
     (void)queue, (void)s, (void)x, (void)y, (void)dy, (void)dweight, (void)dbias;
     fail();
+}
+
+/* Pictures here have three channels and more. */
+bool pc__cuda_conv_single_fits(const pc__cuda_conv *s)
+{
+    assert_true(s->c > 1);
+    return false;
+}
+
+void pc__cuda_conv_single_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y,
+                                const void *dy, void *dx)
+{
+    (void)queue, (void)s, (void)weight, (void)y, (void)dy, (void)dx;
+    fail_msg("there is no picture of one channel here");
 }
 
 #endif

@@ -388,10 +388,21 @@ plan plan_of(const pc__cuda_conv *s, bool back)
     return p;
 }
 
+/* Those that have units, and as many more as registers have room for where shared memory is what blocks run out of: they bring
+ * pictures in, which takes longest then. */
+int threads_of(const cut &c, size_t shared)
+{
+    constexpr int HELD = 512, MOST = 256; /* threads of a multiprocessor, and of a block */
+    constexpr size_t ROOM = (size_t)227 << 10, OWN = 1 << 10;
+    const int working = over(c.across * c.down * c.deep, LANES) * LANES;
+    const int beside = HELD / (int)(ROOM / (shared + OWN)) / LANES * LANES;
+    return beside < working ? working : beside < MOST ? beside : MOST;
+}
+
 template <int OC, bool BACK> void launch(cudaStream_t queue, const pc__cuda_conv *s, const plan &p, const operands &d)
 {
-    const int threads = over(p.c.across * p.c.down * p.c.deep, LANES) * LANES, most = s->multiprocessors * 32;
     const size_t shared = bytes_for(p, p.t, p.c.deep);
+    const int threads = threads_of(p.c, shared), most = s->multiprocessors * 32;
     (void)cudaFuncSetAttribute(direct_kernel<OC, BACK>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
     pc::start_grid(direct_kernel<OC, BACK>, dim3((unsigned)(p.c.blocks < most ? p.c.blocks : most)),
                    dim3((unsigned)threads), shared, queue, s->early, *s, p, d);
