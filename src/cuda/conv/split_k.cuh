@@ -29,15 +29,35 @@ struct split_k {
 struct cut_tiles {
     long long tiles;
     int floats, steps, least, at_once;
+    int join; /* steps in which a block could leave its part, and one more for each that is read again; 0: no more parts than
+                 fill the chip once */
 };
 
-/* No more parts than fill the chip once. */
+/* In steps: the chip takes blocks in rounds, the last of which may be nearly empty. */
+inline long long time_of(const cut_tiles &t, int splits)
+{
+    const long long rounds = (t.tiles * splits + t.at_once - 1) / t.at_once;
+    return rounds * ((t.steps + splits - 1) / splits + (splits > 1 ? t.join + splits : 0));
+}
+
+inline int splits_of(const cut_tiles &t)
+{
+    enum { MOST = 4 }; /* beyond what fills the chip once */
+    const int most = t.steps / t.least, wanted = (int)(t.at_once / t.tiles);
+    if (wanted >= 2)
+        return wanted < most ? wanted : most;
+    int best = 1;
+    for (int splits = 2; t.join && splits <= MOST && splits <= most; splits++)
+        if (time_of(t, splits) * 10 < time_of(t, best) * 9)
+            best = splits;
+    return best;
+}
+
 inline split_k split_of(const cut_tiles &t, const parts_memory &in)
 {
-    if (t.tiles < 1 || t.tiles > PC__CUDA_CONV_COUNTERS || t.at_once / t.tiles < 2 || t.steps / t.least < 2)
+    if (t.tiles < 1 || t.tiles > PC__CUDA_CONV_COUNTERS || t.steps / t.least < 2)
         return {1, t.steps, in};
-    const int wanted = (int)(t.at_once / t.tiles), most = t.steps / t.least, splits = wanted < most ? wanted : most;
-    const int each = (t.steps + splits - 1) / splits;
+    const int splits = splits_of(t), each = (t.steps + splits - 1) / splits;
     return {(t.steps + each - 1) / each, each, in};
 }
 

@@ -279,8 +279,12 @@ __global__ void __launch_bounds__(THREADS) pack_kernel(const T *__restrict__ fro
 inline cut_tiles tiling_of(const pc__cuda_conv *s, int wide, long long rows, int outputs, int products, int depth)
 {
     const int high = rows_of_block<float>(wide);
-    return {(rows + high - 1) / high * ((outputs + wide - 1) / wide) * products, sums_of_thread<float>(wide) * THREADS,
-            (depth + DEPTH - 1) / DEPTH, LEAST_STEPS, blocks_at_once<float>(wide) * s->multiprocessors};
+    return {(rows + high - 1) / high * ((outputs + wide - 1) / wide) * products,
+            sums_of_thread<float>(wide) * THREADS,
+            (depth + DEPTH - 1) / DEPTH,
+            LEAST_STEPS,
+            blocks_at_once<float>(wide) * s->multiprocessors,
+            s->tf32 ? 0 : 2};
 }
 
 /* Sums of doubles are whole. */
