@@ -51,9 +51,10 @@ void pc__cuda_attention_units_backward(const pc__cuda_attention *a);
 bool pc__cuda_attention_is_short(const pc__cuda_attention *a);
 void pc__cuda_attention_short(const pc__cuda_attention *a, bool backward);
 
-/* Up to four queries of rows of whole 16 bytes, forward: what it takes, and the pass. */
-bool pc__cuda_attention_has_few_queries(const pc__cuda_attention *a);
+/* Up to four queries of rows of whole 16 bytes: what it takes, and both passes. */
+bool pc__cuda_attention_has_few_queries(const pc__cuda_attention *a, bool backward);
 void pc__cuda_attention_queries(const pc__cuda_attention *a);
+void pc__cuda_attention_queries_backward(const pc__cuda_attention *a);
 
 /* means[batches][l] of any dtype: for each row the sum of g y. */
 void pc__cuda_attention_means(const pc__cuda_attention *a);

@@ -38,13 +38,14 @@ static pc_status short_run(pc_stream *stream, const pc_call *call, const void *p
 static bool queries_supports(const pc_stream *stream, const void *problem)
 {
     const pc__attention_problem *p = problem;
-    return pc__cuda_attention_has_few_queries(&p->a) && !is_cudnns(stream, p, queries_supports);
+    return pc__cuda_attention_has_few_queries(&p->a, p->backward) && !is_cudnns(stream, p, queries_supports);
 }
 
 static pc_status queries_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
 {
     (void)stream, (void)call, (void)workspace, (void)done;
-    pc__cuda_attention_queries(&((const pc__attention_problem *)problem)->a);
+    const pc__attention_problem *p = problem;
+    p->backward ? pc__cuda_attention_queries_backward(&p->a) : pc__cuda_attention_queries(&p->a);
     return PC_OK;
 }
 
@@ -134,6 +135,7 @@ static const pc__row forward[] = {
 };
 static const pc__row backward[] = {
     {"short", "by short", short_supports, NULL, short_run},
+    {"queries", "by queries", queries_supports, NULL, queries_run},
     {"cudnn", "by cudnn", pc__attention_cudnn_supports, NULL, pc__attention_cudnn_run},
     {"units", "by units", units_supports, means_bytes, units_backward},
     {"floats", NULL, floats_supports, NULL, floats_run},
