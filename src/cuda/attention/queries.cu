@@ -72,10 +72,5 @@ bool pc__cuda_attention_has_few_queries(const pc__cuda_attention *a, bool backwa
 
 void pc__cuda_attention_queries(const pc__cuda_attention *a)
 {
-    if (a->dtype == PC__CUDA_F32)
-        start<float>(a);
-    else if (a->dtype == PC__CUDA_F16)
-        start<pc::f16>(a);
-    else
-        start<pc::bf16>(a);
+    with_narrow(a->dtype, [&](auto number) { start<decltype(number)>(a); });
 }

@@ -107,6 +107,17 @@ __device__ __forceinline__ void add_rows(const T *rows, int64_t pitch, int size,
     __syncthreads();
 }
 
+/* f(a number of the type), of float32 or 16 bits. */
+template <class F> inline void with_narrow(int dtype, F &&f)
+{
+    if (dtype == PC__CUDA_F32)
+        f(float());
+    else if (dtype == PC__CUDA_F16)
+        f(pc::f16());
+    else
+        f(pc::bf16());
+}
+
 /* Floats of that room. */
 template <class T> inline size_t room_for(int size)
 {

@@ -23,23 +23,6 @@ __device__ __forceinline__ void find_weights(const pc__cuda_attention &a, const 
     __syncthreads();
 }
 
-/* Of each query by a warp: slopes become those of scores, weights what dropout leaves of them. */
-__device__ __forceinline__ void find_slopes(const pc__cuda_attention &a, const scoring<float> &score, float *weights,
-                                            float *slopes)
-{
-    for (int i = threadIdx.x / WARP; i < a.l; i += WARPS) {
-        float mean = 0;
-        for (int n = i * a.s + threadIdx.x % WARP; n < (i + 1) * a.s; n += WARP)
-            mean += weights[n] * slopes[n];
-        mean = warp_join<plus>(mean);
-        for (int n = i * a.s + threadIdx.x % WARP; n < (i + 1) * a.s; n += WARP) {
-            slopes[n] = weights[n] * (slopes[n] - mean);
-            weights[n] = a.p > 0 ? weights[n] * score.factor(i, n - i * a.s) : weights[n];
-        }
-    }
-    __syncthreads();
-}
-
 /* Row j of `to`: by times the sum over queries of their rows of `of`, times their weight of key j. */
 template <class T>
 __device__ __forceinline__ void spread(const pc__cuda_attention &a, const T *of, int64_t pitch, const float *weights,
@@ -79,7 +62,8 @@ __global__ void __launch_bounds__(THREADS) queries_backward(const __grid_constan
     pc::wait_for_earlier();
     const scoring<float> score(a, batch);
     find_weights<T>(a, score, batch, weights, slopes);
-    find_slopes(a, score, weights, slopes);
+    find_slopes<WARPS>(a, score, weights, slopes);
+    __syncthreads();
     spread(a, matrix<const T>(a, a.q, batch), a.q.row, slopes, scale, a.e, matrix<T>(a, a.dk, batch), a.dk.row);
     spread(a, matrix<const T>(a, a.g, batch), a.g.row, weights, 1.0f, a.ev, matrix<T>(a, a.dv, batch), a.dv.row);
     for (int i = 0; i < a.l; i++)
@@ -98,10 +82,5 @@ template <class T> void start(const pc__cuda_attention *a)
 
 void pc__cuda_attention_queries_backward(const pc__cuda_attention *a)
 {
-    if (a->dtype == PC__CUDA_F32)
-        start<float>(a);
-    else if (a->dtype == PC__CUDA_F16)
-        start<pc::f16>(a);
-    else
-        start<pc::bf16>(a);
+    with_narrow(a->dtype, [&](auto number) { start<decltype(number)>(a); });
 }

@@ -6,6 +6,7 @@
 #include "cuda/attention/attention.h"
 #include "cuda/shared/half.cuh"
 #include "cuda/shared/real.cuh"
+#include "cuda/shared/sums.cuh"
 
 namespace
 {
@@ -81,6 +82,24 @@ template <class R> struct scoring {
         return (word >> 8) >= least ? kept : R(0);
     }
 };
+
+/* From weights [l][s] and their gradients to those of scores, in place of these; weights become what dropout leaves of them. A
+ * warp has a query. */
+template <int WARPS, class R>
+__device__ inline void find_slopes(const pc__cuda_attention &a, const scoring<R> &score, R *weights, R *slopes)
+{
+    const int lane = threadIdx.x % 32;
+    for (int i = threadIdx.x / 32; i < a.l; i += WARPS) {
+        R mean = 0;
+        for (int n = i * a.s + lane; n < (i + 1) * a.s; n += 32)
+            mean += weights[n] * slopes[n];
+        mean = warp_join<plus>(mean);
+        for (int n = i * a.s + lane; n < (i + 1) * a.s; n += 32) {
+            slopes[n] = weights[n] * (slopes[n] - mean);
+            weights[n] = a.p > 0 ? weights[n] * score.factor(i, n - i * a.s) : weights[n];
+        }
+    }
+}
 
 /* Whether a row is whole packs of so many numbers, each of which lies on so many bytes. */
 inline bool lies_in_packs(const pc__cuda_attention *a, const pc__cuda_matrices *m, int size, int pack, size_t bytes)

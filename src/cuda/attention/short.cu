@@ -236,16 +236,7 @@ __global__ void __launch_bounds__(THREADS)
         slopes[n] = a.p > 0 ? slope * score.factor(i, j) : slope;
     }
     __syncthreads();
-    for (int i = threadIdx.x / WARP; i < a.l; i += WARPS) {
-        R mean = 0;
-        for (int n = i * a.s + threadIdx.x % WARP; n < (i + 1) * a.s; n += WARP)
-            mean += weights[n] * slopes[n];
-        mean = warp_join<plus>(mean);
-        for (int n = i * a.s + threadIdx.x % WARP; n < (i + 1) * a.s; n += WARP) {
-            slopes[n] = weights[n] * (slopes[n] - mean);
-            weights[n] = a.p > 0 ? weights[n] * score.factor(i, n - i * a.s) : weights[n];
-        }
-    }
+    find_slopes<WARPS>(a, score, weights, slopes);
     __syncthreads();
     const R scale = static_cast<R>(a.scale);
     multiply(lines_of<T>(a.dq, at[4], a.l, a.e, wide), slopes, a.s, 1, k, a.s, scale);
