@@ -45,7 +45,7 @@ inline sharing sharing_of(long long items, int channels, int pack, int held)
     sharing way;
     const long long resident = (long long)held * CHIP;
     long long blocks = 0, across = 0;
-    for (int threads = THREADS; threads >= LEAST && blocks * across < 4 * CHIP; threads /= 2) {
+    for (int threads = THREADS; threads >= LEAST && blocks * across < CHIP; threads /= 2) {
         way.lanes = lanes_of(channels, pack, threads / (THREADS / LANES));
         way.rows = threads / way.lanes;
         across = (channels + way.lanes * pack - 1) / (way.lanes * pack);

@@ -60,21 +60,23 @@ __device__ inline int place_of(int tap, int kernel, int stride, bool back)
 __device__ __noinline__ void take_weights(const pc__cuda_conv &s, const plan &p, const operands &d, bool back,
                                           float *to)
 {
-    const int area = s.kh * s.kw, biases = p.weights - p.chunks * p.each, pitch = pitch_of(p.each);
-    for (int i = threadIdx.x; i < p.weights; i += blockDim.x)
+    const int kh = s.kh, kw = s.kw, sh = s.sh, sw = s.sw, outputs = s.o, channels = s.c, each = p.each, inner = p.inner;
+    const int area = kh * kw, all = p.weights, biases = all - p.chunks * each, pitch = pitch_of(each);
+    const void *const from = d.weight, *const bias = back ? NULL : d.bias;
+    for (int i = threadIdx.x; i < all; i += blockDim.x)
         to[i] = 0;
     __syncthreads();
     as_type(s.dtype, [&](auto zero) {
         typedef decltype(zero) T;
-        for (int i = threadIdx.x; i < s.o * s.c * area; i += blockDim.x) {
-            const int pair = i / area, tap = i - pair * area, o = pair / s.c, c = pair - o * s.c;
-            const int row = tap / s.kw, column = tap - row * s.kw, out = back ? c : o, in = back ? o : c;
-            const int down = back ? place_of(row, s.kh, s.sh, true) : row, right = place_of(column, s.kw, s.sw, back);
-            const int chunk = out / p.each, at = ((chunk * p.inner + in) * s.kh + down) * s.kw + right;
-            to[at * pitch + out - chunk * p.each] = (float)((const T *)d.weight)[i];
+        for (int i = threadIdx.x; i < outputs * channels * area; i += blockDim.x) {
+            const int pair = i / area, tap = i - pair * area, o = pair / channels, c = pair - o * channels;
+            const int row = tap / kw, column = tap - row * kw, out = back ? c : o, in = back ? o : c;
+            const int down = back ? place_of(row, kh, sh, true) : row, right = place_of(column, kw, sw, back);
+            const int chunk = out / each, at = ((chunk * inner + in) * kh + down) * kw + right;
+            to[at * pitch + out - chunk * each] = (float)((const T *)from)[i];
         }
-        for (int i = threadIdx.x; !back && d.bias && i < s.o; i += blockDim.x)
-            to[biases + i] = (float)((const T *)d.bias)[i];
+        for (int i = threadIdx.x; bias && i < outputs; i += blockDim.x)
+            to[biases + i] = (float)((const T *)bias)[i];
     });
 }
 

@@ -128,10 +128,11 @@ template <class T> struct gradients {
     }
 };
 
-/* Rows from `top` and columns from `left` on of `deep` pictures, of which `real` are there; zeros where there is nothing. */
+/* The tile and the source are copies: what is behind an address is read again behind each store.
+ * Rows from `top` and columns from `left` on of `deep` pictures, of which `real` are there; zeros where there is nothing. */
 template <bool WHOLE, class Source>
-__device__ inline void load(const Source &from, const tile &t, int channels, long long image, int deep, int real,
-                            int top, int left, float *to)
+__device__ inline void load(const Source from, const tile t, int channels, long long image, int deep, int real, int top,
+                            int left, float *to)
 {
     const int lanes = t.columns <= 8 ? 8 : t.columns <= 16 ? 16 : 32;
     const int step = blockDim.x / lanes, lines = deep * t.rows;
@@ -161,7 +162,7 @@ __device__ inline void load(const Source &from, const tile &t, int channels, lon
 
 /* The same of pictures in C order, V neighbours of a row in each access: a row of the tile may begin within such a pack. */
 template <int V, class T>
-__device__ inline void load_planes(const pictures<T> &from, const tile &t, int channels, long long image, int deep,
+__device__ inline void load_planes(const pictures<T> from, const tile t, int channels, long long image, int deep,
                                    int real, int top, int left, float *to)
 {
     constexpr int MANY = V * sizeof(T) < 16 ? 8 : 4; /* packs of a thread on their way */
