@@ -11,7 +11,7 @@ static unsigned number(const uint8_t *at, int bytes, bool big_endian)
 
 int pc__exif_orientation(const uint8_t *tiff, size_t n)
 {
-    enum { HEADER = 8, ENTRY = 12, TAG_ORIENTATION = 0x112, TYPE_SHORT = 3 };
+    enum { HEADER = 8, ENTRY = 12, TAG_ORIENTATION = 0x112, TYPE_SHORT = 3, TYPE_LONG = 4 };
     if (n < HEADER || (memcmp(tiff, "II*\0", 4) != 0 && memcmp(tiff, "MM\0*", 4) != 0))
         return 0;
     const bool big = tiff[0] == 'M';
@@ -19,11 +19,13 @@ int pc__exif_orientation(const uint8_t *tiff, size_t n)
     if (first > n - 2)
         return 0;
     const unsigned entries = number(tiff + first, 2, big);
-    for (size_t i = 0, at = first + 2; i < entries && at + ENTRY <= n; i++, at += ENTRY)
-        if (number(tiff + at, 2, big) == TAG_ORIENTATION && number(tiff + at + 2, 2, big) == TYPE_SHORT) {
-            const unsigned value = number(tiff + at + 8, 2, big);
+    for (size_t i = 0, at = first + 2; i < entries && at + ENTRY <= n; i++, at += ENTRY) {
+        const unsigned type = number(tiff + at + 2, 2, big);
+        if (number(tiff + at, 2, big) == TAG_ORIENTATION && (type == TYPE_SHORT || type == TYPE_LONG)) {
+            const unsigned value = number(tiff + at + 8, type == TYPE_SHORT ? 2 : 4, big);
             return value >= 1 && value <= 8 ? (int)value : 1;
         }
+    }
     return 0;
 }
 

@@ -59,6 +59,10 @@ static void all_eight_orientations(void **state)
     pc_image_free(&upright);
     tag[9] = 77;
     compare_with_golden(bytes, n, "turn1");
+    memcpy(tag + 2, "\0\4\0\0\0\1\0\0\0\6", 10); /* a LONG, as some programs write it */
+    compare_with_golden(bytes, n, "turn6");
+    memcpy(tag + 2, "\0\4\0\0\0\1\0\6\0\6", 10);
+    compare_with_golden(bytes, n, "turn1");
     free(bytes);
 }
 
