@@ -72,7 +72,7 @@ typedef struct pc_gpt_train_options {
     int64_t sample;      /* tokens of a sample; 0: 200, below 0: none */
     bool
         resume; /* go on from the checkpoint in `out`, where there is one; without, PC_ERR_STATE where that is of a training
-                  * which has not come to its end */
+                  * which has not come to its end. What a finished one has left there goes when another begins. */
     uint64_t seed;
     /* The ranks that train together, each with a call of its own, of the same options but the device (data_parallel.h);
      * NULL: this one alone. `batch` is that of all ranks together, a whole number for each: what is learnt is the same for
@@ -112,7 +112,8 @@ typedef struct pc_gpt_train_summary {
 
 /* PC_OK also when stopped: summary->interrupted; the folder then has a checkpoint to go on from, to the bits of a training
  * that was never stopped. The folder has the weights with the lowest test loss so far, from the first test on and after
- * a stop. PC_ERR_MEMORY before it begins, with the largest batch that fits, where the memory that the plan of a step asks
+ * a stop. PC_ERR_STATE while another training writes to the folder, and for one with a network that no training has left
+ * there. PC_ERR_MEMORY before it begins, with the largest batch that fits, where the memory that the plan of a step asks
  * for is not there. */
 PC_API PC_MUST_USE pc_status pc_gpt_train(pc_gpt_train_options options, pc_gpt_train_summary *summary);
 

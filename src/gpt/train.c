@@ -174,6 +174,7 @@ static pc_status save(pc__gpt_training *t, bool running)
     t->run.seconds = t->before + pc__seconds_now() - t->began;
     PC__TRY(pc__gpt_path(t, "checkpoint", path));
     PC__TRY(pc__gpt_checkpoint_save(t, path));
+    PC__TRY(pc__gpt_folder_saved(t));
     return t->rank ? PC_OK : write_report(t, running);
 }
 
@@ -214,6 +215,7 @@ pc_status pc_gpt_train(pc_gpt_train_options options, pc_gpt_train_summary *summa
         return PC_ERR_MEMORY;
     *summary = (pc_gpt_train_summary){0};
     t->o = options;
+    t->lock = -1;
     t->at = (pc_gpt_progress){.loss = NAN, .tokens_per_second = NAN, .mfu = NAN, .seconds_left = -1};
     t->run.tokens_per_second = t->run.mfu = NAN;
     pc_status status = pc__gpt_parts(t);

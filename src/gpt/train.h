@@ -36,6 +36,7 @@ typedef struct pc__gpt_training {
     pc_group *own;        /* of one that is alone and has a pc_zero all the same; NULL: none */
     int64_t host_bytes;   /* of pinned host memory that a pc_zero has in the device's place */
     bool stopping;        /* a rank was asked to */
+    int lock;             /* the folder, opened and locked by the first rank; -1: not */
     char settings[1024];  /* what must be the same for going on */
     char shared[256];     /* how ranks share the work, which may change: the same kind of lines */
     char *words;          /* the description for whoever watches */
@@ -109,7 +110,13 @@ pc_status pc__gpt_checkpoint_load(pc__gpt_training *t, const char *path);
 /* PC_ERR_STATE where the file is of a training that has not come to its end, which a new one would overwrite. */
 pc_status pc__gpt_checkpoint_spare(const pc__gpt_training *t, const char *path);
 
-/* "FOLDER/NAME" in path. */
+/* train_folder.c: "FOLDER/NAME" in path. Whether there is a training in the folder to go on with; what is in the way of a
+ * new one is PC_ERR_STATE. The folder is made and this training's; unless it goes on, what an earlier one has left goes,
+ * and the tokens are written. It has a checkpoint now. It is given back. */
 pc_status pc__gpt_path(const pc__gpt_training *t, const char *name, char path[PATH_MAX]);
+pc_status pc__gpt_folder_look(pc__gpt_training *t, bool *resumed);
+pc_status pc__gpt_folder_open(pc__gpt_training *t, bool resumed);
+pc_status pc__gpt_folder_saved(const pc__gpt_training *t);
+void pc__gpt_folder_close(pc__gpt_training *t);
 
 #endif

@@ -1,6 +1,5 @@
 /* train_parts.c: what a training is made of: text, tokens, network, optimiser. */
 #include "gpt/train.h"
-#include "io/file.h"
 #include "io/tokens.h"
 
 #include <paracord/autograd.h>
@@ -10,13 +9,6 @@
 
 #include <math.h>
 #include <unistd.h>
-
-pc_status pc__gpt_path(const pc__gpt_training *t, const char *name, char path[PATH_MAX])
-{
-    return snprintf(path, PATH_MAX, "%s/%s", t->o.out, name) < PATH_MAX
-               ? PC_OK
-               : pc__fail(PC_ERR_FILE, "%.64s...: the name is too long", t->o.out);
-}
 
 /* Where a run is gone on with, and where it begins from a network, the tokenizer is that one's. */
 static pc_tokenizer *make_tokenizer(const pc__gpt_training *t, const char *text, size_t bytes, bool resumed)
@@ -223,21 +215,7 @@ static pc_status make_all(pc__gpt_training *t, bool resumed)
         return pc_error_last()->status;
     t->peak = pc__gpt_peak(t->device, strcmp(t->o.precision, "bf16") == 0 ? PC_BF16 : PC_F32);
     PC__TRY(pc__gpt_describe(t));
-    if (t->rank)
-        return PC_OK;
-    PC__TRY(pc__folder_make(t->o.out));
-    return resumed || !t->tokenizer ? PC_OK : pc_tokenizer_save(t->tokenizer, t->o.out);
-}
-
-/* A network that no training has left there is somebody else's. */
-static pc_status check_folder(const pc__gpt_training *t)
-{
-    char path[PATH_MAX];
-    PC__TRY(pc__gpt_path(t, "model.safetensors", path));
-    return access(path, F_OK) != 0
-               ? PC_OK
-               : pc__fail(PC_ERR_STATE,
-                          "%s is there and is no training's, as there is no checkpoint: choose another --out", path);
+    return pc__gpt_folder_open(t, resumed);
 }
 
 pc_status pc__gpt_parts(pc__gpt_training *t)
@@ -249,10 +227,8 @@ pc_status pc__gpt_parts(pc__gpt_training *t)
     PC__TRY(pc__gpt_path(t, "checkpoint", checkpoint));
     pc_threads_set(t->o.threads);
     t->best = INFINITY;
-    const bool there = access(checkpoint, F_OK) == 0;
-    bool resumed = t->o.resume && there;
-    if (!resumed)
-        PC__TRY(there ? pc__gpt_checkpoint_spare(t, checkpoint) : check_folder(t));
+    bool resumed;
+    PC__TRY(pc__gpt_folder_look(t, &resumed));
     PC__TRY(pc__gpt_ranks_agree_start(t, &resumed));
     PC__TRY(make_all(t, resumed));
     if (resumed)
@@ -263,6 +239,7 @@ pc_status pc__gpt_parts(pc__gpt_training *t)
 
 void pc__gpt_parts_free(pc__gpt_training *t)
 {
+    pc__gpt_folder_close(t);
     pc_step_free(t->step);
     pc_ddp_free(t->ddp);
     pc_tensor_free(t->x);

@@ -38,12 +38,20 @@ static int make_folder(void **state)
 static int drop_folder(void **state)
 {
     (void)state;
-    static const char *const runs[] = {"a/", "b/", "c/", ""};
-    static const char *const names[] = {"config.json", "model.safetensors", "vocab.json",
-                                        "merges.txt",  "checkpoint",        "text",
-                                        "short",       "tokens.bin",        ""};
-    for (int i = 0; i < 4; i++)
-        for (int k = 0; k < 9; k++) {
+    static const char *const runs[] = {"a/", "b/", "c/", "d/", ""};
+    static const char *const names[] = {"config.json",
+                                        "model.safetensors",
+                                        "vocab.json",
+                                        "merges.txt",
+                                        "checkpoint",
+                                        "text",
+                                        "short",
+                                        "tokens.bin",
+                                        "kept",
+                                        "pytorch_model.bin",
+                                        ""};
+    for (int i = 0; i < PC__COUNT(runs); i++)
+        for (int k = 0; k < PC__COUNT(names); k++) {
             char path[32];
             snprintf(path, sizeof path, "%s%s", runs[i], names[k]);
             (void)remove(in_folder(path));
@@ -314,6 +322,60 @@ static void the_locale_changes_nothing(void **state)
     pc_weights_free(file);
 }
 
+typedef struct beginner {
+    pc_gpt_train_options other; /* tried in the same folder meanwhile */
+    bool from_there;
+    int begun;
+} beginner;
+
+/* What is there before the first step is what a kill would leave. */
+static void look(void *context, const char *words)
+{
+    beginner *b = context;
+    pc_gpt_train_summary summary;
+    (void)words;
+    assert_int_equal(access(in_folder("d/checkpoint"), F_OK), -1);
+    assert_int_equal(access(in_folder("d/model.safetensors"), F_OK) == 0, b->from_there);
+    assert_fails(pc_gpt_train(b->other, &summary), PC_ERR_STATE, "another training is writing to ");
+    b->begun++;
+}
+
+static void a_folder_is_of_one_training(void **state)
+{
+    (void)state;
+    pc_gpt_train_callbacks none = {0}, watched = {0};
+    pc_gpt_train_summary summary;
+    pc_gpt_train_options options = small("d", &watched, NULL);
+    beginner b = {.other = options};
+    options.steps = 3;
+    watched = (pc_gpt_train_callbacks){.context = &b, .started = look};
+    b.other.callbacks = &none;
+    assert_ok(pc_gpt_train(options, &summary));
+    same_files(in_folder("a/vocab.json"), in_folder("d/vocab.json"));
+    options.tokens = "pairs"; /* other tokens: the network of these goes first */
+    options.vocabulary = 290;
+    assert_ok(pc_gpt_train(options, &summary));
+    assert_int_equal(access(in_folder("d/begun"), F_OK), -1);
+    assert_ok(pc__file_write(in_folder("d/begun"), "", 0)); /* killed between the first test and the checkpoint */
+    assert_int_equal(remove(in_folder("d/checkpoint")), 0);
+    assert_int_equal(rename(in_folder("d/model.safetensors"), in_folder("d/kept")), 0);
+    assert_ok(pc__file_write(in_folder("d/model.safetensors"), "half", 4));
+    options.resume = true;
+    watched.started = NULL;
+    assert_ok(pc_gpt_train(options, &summary));
+    same_files(in_folder("d/kept"), in_folder("d/model.safetensors"));
+    options = small("d", &watched, NULL);
+    options.steps = 3;
+    options.from = in_folder("d/."); /* it goes on in its own folder */
+    b.from_there = true;
+    watched = (pc_gpt_train_callbacks){.context = &b, .started = look};
+    assert_ok(pc_gpt_train(options, &summary));
+    assert_int_equal(b.begun, 3);
+    assert_int_equal(remove(in_folder("d/checkpoint")), 0); /* pytorch_model.bin is a network, too */
+    assert_int_equal(rename(in_folder("d/model.safetensors"), in_folder("d/pytorch_model.bin")), 0);
+    assert_fails(pc_gpt_train(options, &summary), PC_ERR_STATE, "pytorch_model.bin is there and is no training's");
+}
+
 static void wrong_settings(void **state)
 {
     (void)state;
@@ -346,13 +408,10 @@ static void wrong_settings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(goes_on_to_the_same_bits),
-        cmocka_unit_test(the_folder_can_be_used),
-        cmocka_unit_test(from_another_network),
-        cmocka_unit_test(from_tokens),
-        cmocka_unit_test(without_clipping_and_decay),
-        cmocka_unit_test(the_locale_changes_nothing),
-        cmocka_unit_test(wrong_settings),
+        cmocka_unit_test(goes_on_to_the_same_bits),    cmocka_unit_test(the_folder_can_be_used),
+        cmocka_unit_test(from_another_network),        cmocka_unit_test(from_tokens),
+        cmocka_unit_test(without_clipping_and_decay),  cmocka_unit_test(the_locale_changes_nothing),
+        cmocka_unit_test(a_folder_is_of_one_training), cmocka_unit_test(wrong_settings),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }
