@@ -178,6 +178,17 @@ static pc_status save(pc__gpt_training *t, bool running)
     return t->rank ? PC_OK : write_report(t, running);
 }
 
+/* A training that was killed between its last checkpoint and its report has nothing left to do but that. */
+static pc_status report_again(pc__gpt_training *t)
+{
+    PC__TRY(pc__gpt_ranks_whole(t, true));
+    PC__TRY(make_sample(t));
+    PC__TRY(pc__gpt_ranks_whole(t, false));
+    t->run.seconds = t->before;
+    PC__TRY(pc__gpt_folder_saved(t));
+    return t->rank ? PC_OK : write_report(t, false);
+}
+
 static pc_status run(pc__gpt_training *t, bool *interrupted)
 {
     pace c = {0};
@@ -185,6 +196,8 @@ static pc_status run(pc__gpt_training *t, bool *interrupted)
         t->o.callbacks->started(t->o.callbacks->context, t->words);
     t->began = pc__seconds_now();
     *interrupted = false;
+    if (t->at.step == t->o.steps)
+        return report_again(t);
     while (t->at.step < t->o.steps && !*interrupted) {
         PC__TRY(one_step(t, &c));
         const bool end = t->at.step == t->o.steps;

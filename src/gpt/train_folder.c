@@ -88,12 +88,30 @@ static pc_status begin(pc__gpt_training *t)
     return t->tokenizer ? pc_tokenizer_save(t->tokenizer, t->o.out) : PC_OK;
 }
 
+/* What a killed training was writing. */
+static pc_status remove_temporaries(const pc__gpt_training *t)
+{
+    static const char *const names[] = {MARK,          "checkpoint", "model.safetensors", "config.json",
+                                        "report.html", "vocab.json", "merges.txt"};
+    for (int i = 0; i < PC__COUNT(names); i++) {
+        char path[PATH_MAX];
+        PC__TRY(pc__gpt_path(t, names[i], path));
+        char *temporary = pc__file_temporary(path);
+        if (!temporary)
+            return PC_ERR_MEMORY;
+        unlink(temporary);
+        pc__free(temporary);
+    }
+    return PC_OK;
+}
+
 pc_status pc__gpt_folder_open(pc__gpt_training *t, bool resumed)
 {
     if (t->rank)
         return PC_OK;
     PC__TRY(pc__folder_make(t->o.out));
     PC__TRY(lock(t));
+    PC__TRY(remove_temporaries(t));
     return resumed ? PC_OK : begin(t);
 }
 

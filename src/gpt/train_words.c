@@ -1,5 +1,6 @@
 /* train_words.c: what a training says of itself: its settings, as checkpoints keep and compare them, and what it tells before it begins. */
 #include "gpt/train.h"
+#include "text/corpus.h"
 #include "train/metrics_line.h"
 
 #include <math.h>
@@ -11,10 +12,13 @@ static void write_settings(pc__gpt_training *t)
     const pc__plain_numbers plain = pc__plain_numbers_begin();
     snprintf(t->settings, sizeof t->settings,
              "layers=%d\nheads=%d\nwidth=%d\ncontext=%d\nvocabulary=%lld\ndropout=%g\nbatch=%d\nsteps=%lld\nlr=%g\n"
-             "weight decay=%g\nclip=%g\nprecision=%s\nseed=%llu\ntokens of the text=%lld\n",
+             "weight decay=%g\nclip=%g\nprecision=%s\nseed=%llu\ntokens to learn from=%lld\n"
+             "tokens to test on=%lld\na text of the fingerprint=%016llx\n",
              net->layers, net->heads, net->width, net->context, (long long)net->vocabulary, net->dropout, t->all,
              (long long)o->steps, o->lr, o->weight_decay, o->clip, o->precision, (unsigned long long)o->seed,
-             (long long)(pc_corpus_size(t->corpus, PC_CORPUS_TRAINING) + pc_corpus_size(t->corpus, PC_CORPUS_TESTING)));
+             (long long)pc_corpus_size(t->corpus, PC_CORPUS_TRAINING),
+             (long long)pc_corpus_size(t->corpus, PC_CORPUS_TESTING),
+             (unsigned long long)pc__corpus_fingerprint(t->corpus));
     pc__plain_numbers_end(plain);
 }
 

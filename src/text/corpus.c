@@ -137,6 +137,30 @@ static pc_status fill_row(const pc_corpus *c, int64_t from, int64_t *to, int64_t
     return PC_OK;
 }
 
+/* FNV-1a, of whole numbers. */
+static uint64_t hashed(uint64_t hash, int64_t number)
+{
+    return (hash ^ (uint64_t)number) * 0x100000001b3u;
+}
+
+uint64_t pc__corpus_fingerprint(const pc_corpus *corpus)
+{
+    enum { STRETCHES = 64, LENGTH = 256 };
+    const int64_t n = corpus->count, step = corpus->file.path ? PC__MAX(n / STRETCHES, LENGTH) : LENGTH;
+    uint64_t hash = hashed(hashed(0xcbf29ce484222325u, n), corpus->training);
+    for (int64_t at = 0; at < n; at += step) {
+        int64_t room[LENGTH];
+        const int64_t end = corpus->testing.path && at < corpus->training ? corpus->training : n,
+                      length = PC__MIN(end - at, LENGTH);
+        const bool read = fill_row(corpus, at, room, length) == PC_OK;
+        for (int64_t i = 0; read && i < length; i++)
+            hash = hashed(hash, room[i]);
+        if (!read)
+            pc_error_clear();
+    }
+    return hash;
+}
+
 /* Rows begin at these tokens of the whole text; `room` has as many numbers as x. */
 static pc_status fill(const pc_corpus *c, const int64_t *starts, int64_t *room, int64_t later, pc_tensor *to)
 {

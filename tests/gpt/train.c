@@ -1,6 +1,7 @@
 /* Trainings of small GPTs: what is left in the folder, going on to the same bits, settings and texts that are wrong. */
 #include "comma.h"
 #include "device.h"
+#include "gpt/run.h"
 #include "io/file.h"
 
 #include <paracord/gpt_train.h>
@@ -171,6 +172,22 @@ static void goes_on_to_the_same_bits(void **state)
     options.lr = 0.5;
     assert_fails(pc_gpt_train(options, &summary), PC_ERR_STATE,
                  "is of a training with lr=0.001, and this one has lr=0.5");
+    options.lr = 0;
+    options.held_out = 0.3; /* what was learnt from would be tested on, or the other way round */
+    assert_fails(pc_gpt_train(options, &summary), PC_ERR_STATE, "and this one has tokens to learn from=");
+    options.held_out = 0;
+    options.data = in_folder("short"); /* as many tokens of the same letters */
+    size_t n;
+    uint8_t *text;
+    assert_ok(pc__file_read(in_folder("text"), &text, &n));
+    const uint8_t first = text[0];
+    text[0] = text[n / 2];
+    text[n / 2] = first;
+    assert_int_not_equal(text[0], first);
+    assert_ok(pc__file_write(options.data, text, n));
+    pc__free(text);
+    assert_fails(pc_gpt_train(options, &summary), PC_ERR_STATE, "and this one has a text of the fingerprint=");
+    options.data = in_folder("text");
     assert_ok(pc__file_write(in_folder("b/checkpoint"), "no", 2));
     assert_fails(pc_gpt_train(options, &summary), PC_ERR_FORMAT, "checkpoint");
 }
@@ -340,6 +357,18 @@ static void look(void *context, const char *words)
     b->begun++;
 }
 
+static int reports;
+
+static pc_status note_report(const char *path, const pc_gpt_run *run)
+{
+    assert_non_null(strstr(path, "d/report.html"));
+    assert_false(run->running);
+    assert_true(strlen(run->sample) > 0);
+    assert_int_equal(run->tested_count, 1);
+    reports++;
+    return PC_OK;
+}
+
 static void a_folder_is_of_one_training(void **state)
 {
     (void)state;
@@ -364,6 +393,13 @@ static void a_folder_is_of_one_training(void **state)
     watched.started = NULL;
     assert_ok(pc_gpt_train(options, &summary));
     same_files(in_folder("d/kept"), in_folder("d/model.safetensors"));
+    char *temporary = pc__file_temporary(in_folder("d/report.html")); /* killed while it wrote its report */
+    assert_ok(pc__file_write(temporary, "half", 4));
+    options.report = note_report;
+    assert_ok(pc_gpt_train(options, &summary));
+    assert_int_equal(reports, 1);
+    assert_int_equal(access(temporary, F_OK), -1);
+    pc__free(temporary);
     options = small("d", &watched, NULL);
     options.steps = 3;
     options.from = in_folder("d/."); /* it goes on in its own folder */
