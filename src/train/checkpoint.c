@@ -165,21 +165,6 @@ pc_status pc__checkpoint_save(const char *path, pc__fit *fit, const char *settin
     return fit->zero ? put_stepped(fit, NULL) : PC_OK;
 }
 
-static pc_status check_settings(const char *path, const char *was, const char *now)
-{
-    while (*was || *now) {
-        int a = (int)strcspn(was, "\n"), b = (int)strcspn(now, "\n");
-        if (a != b || memcmp(was, now, (size_t)a) != 0)
-            return pc__fail(PC_ERR_STATE,
-                            "%s was made with %.*s, and this run has %.*s; resume with the same settings or choose "
-                            "another --out",
-                            path, a, a ? was : "less", b, b ? now : "less");
-        was += a + (was[a] == '\n');
-        now += b + (now[b] == '\n');
-    }
-    return PC_OK;
-}
-
 /* What one optimiser keeps means something else to another one. */
 static pc_status check_optimizer(const char *path, const pc__checkpoint_header *h, const pc__fit *fit)
 {
@@ -211,7 +196,7 @@ static pc_status take(const char *path, const pc__checkpoint_file *file, pc__fit
 {
     const pc__checkpoint_header *h = &file->header;
     size_t at = 0;
-    PC__TRY(check_settings(path, h->settings, settings));
+    PC__TRY(pc__checkpoint_check_settings(path, h->settings, settings));
     PC__TRY(check_optimizer(path, h, fit));
     PC__TRY(check_place(path, h, fit));
     if (h->tensors != tensor_count(fit) || h->parameters != pc__fit_parameters(fit).count)

@@ -66,6 +66,9 @@ pc_status pc__checkpoint_take(const char *path, const pc__checkpoint_file *file,
 /* Go on behind a tensor of float32, as optimisers' are. */
 pc_status pc__checkpoint_pass(const char *path, const pc__checkpoint_file *file, size_t *at);
 
+/* checkpoint_settings.c: PC_ERR_STATE names the first option that differs between the settings of the file and of the run. */
+pc_status pc__checkpoint_check_settings(const char *path, const char *was, const char *now);
+
 /* The error of a file that cannot be gone on from. */
 pc_status pc__checkpoint_damaged(const char *path, const char *how);
 

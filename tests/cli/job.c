@@ -86,19 +86,32 @@ static void other_settings_are_named(void **state)
     (void)state;
     static job_end e;
     static const char *const others[][3] = {
-        {"--lr", "0.01", "--lr 0.01"},        {"--seed", "5", "--seed 5"},
-        {"--zoom", "0.1", "--zoom 0.1"},      {"--arch", "mlp", "--arch mlp"},
-        {"--size", "25", "--size 25"},        {"--batch", "9", "--batch 9"},
-        {"--init", "he", "--init he"},        {"--optimizer", "sgd", "--optimizer sgd"},
-        {"--flip", "--no-flip", "--no-flip"}, {"--resize", "area", "--resize area"}};
+        {"--lr", "0.01", "--lr 0.01"},
+        {"--seed", "5", "--seed 5"},
+        {"--zoom", "0.1", "--zoom 0.1"},
+        {"--arch", "mlp", "--arch mlp"},
+        {"--size", "25", "--size 25"},
+        {"--batch", "9", "--batch 9"},
+        {"--init", "he", "--init he"},
+        {"--optimizer", "sgd", "--optimizer sgd"},
+        {"--flip", "--no-flip", "--no-flip"},
+        {"--resize", "area", "--resize area"},
+        {"--shorter", "30", "settled/checkpoint was made without --shorter, and this run has --shorter 30;"},
+        {"--keep", "last", "settled/checkpoint was made without --keep, and this run has --keep last;"}};
     test_path out = joined(root.s, "settled"), picture = joined(data.s, "train/cat/cat.000.jpg");
     stop_by(SIGINT, out.s, &e);
     size_t before, after;
     char *was = content(out.s, "checkpoint", &before);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         run(&e, TRAIN(out.s, "--seed", "4", "--resume", others[i][0], others[i][1]));
-        assert_refused(&e, 1, "settled/checkpoint was made with ", others[i][2]);
+        assert_refused(&e, 1, "settled/checkpoint was made with", others[i][2]);
     }
+    test_path padded = joined(root.s, "padded");
+    run(&e, TRAIN(padded.s, "--epochs", "1", "--pad", "20"));
+    assert_int_equal(e.status, 0);
+    run(&e, TRAIN(padded.s, "--epochs", "2", "--resume"));
+    assert_refused(&e, 1, "padded/checkpoint was made with --pad 20, and this run has none;");
+    remove_root(&padded);
     test_path renamed = joined(data.s, "train/cat/other.jpg");
     assert_int_equal(rename(picture.s, renamed.s), 0);
     run(&e, TRAIN(out.s, "--seed", "4", "--resume"));
