@@ -47,8 +47,10 @@ void pc_image_free(pc_image *image)
 pc_status pc__picture_begin(pc__picture *picture, int width, int height, int channels)
 {
     if (!size_is_sane(width, height))
-        return pc__fail(PC_ERR_FORMAT, "%s claims to be %d x %d pixels: more than the %lld that one picture may have",
-                        picture->name, width, height, (long long)PC__PIXELS_MAX);
+        return pc__fail(
+            PC_ERR_FORMAT,
+            "%s claims to be %d x %d pixels: sides are 1 to %d, and at most %lld pixels in all; make it smaller",
+            picture->name, width, height, PC__SIDE_MAX, (long long)PC__PIXELS_MAX);
     const pc_image_options *options = picture->options;
     if (options->shorter) {
         PC__TRY(pc__cover_size(picture->name, width, height, options->shorter, &width, &height));

@@ -64,12 +64,16 @@ static toff_t size_of(thandle_t handle)
     return d->picture->n;
 }
 
+/* An orientation beyond 1 to 8 is no reason to refuse the picture, as in other formats: it is taken as it is stored. */
 static int on_error(TIFF *file, void *context, const char *module, const char *format, va_list arguments)
 {
     pc__tiff_file *d = context;
     (void)file, (void)module;
-    if (!d->error[0])
-        vsnprintf(d->error, sizeof d->error, format, arguments);
+    if (d->error[0])
+        return 1;
+    vsnprintf(d->error, sizeof d->error, format, arguments);
+    if (strstr(d->error, "Bad value") && strstr(d->error, "\"Orientation\""))
+        d->error[0] = 0;
     return 1;
 }
 

@@ -323,11 +323,43 @@ static void huge_ones(void **state)
 #endif
 }
 
+#if PC_HAVE_TIFF
+/* As a JPEG whose Exif says so; and a long side is told as what it is. */
+static void sides_and_turns_of_tiffs(void **state)
+{
+    (void)state;
+    static const uint8_t turned[] = {0x12, 1, 3, 0, 1, 0, 0, 0, 6, 0, 0, 0}, width[] = {0, 1, 4, 0, 1, 0, 0, 0};
+    size_t n;
+    uint8_t *bytes = read_golden("tiff_turned.tiff", &n), *tag = memmem(bytes, n, turned, sizeof turned);
+    assert_non_null(tag);
+    for (int orientation = 0; orientation <= 9; orientation += 9) {
+        pc_image got, stored;
+        pc_image_damage damage;
+        tag[8] = (uint8_t)orientation;
+        assert_ok(pc_image_decode(bytes, n, "odd", PC_OPTIONS(pc_image_options, .damage = &damage), &got));
+        assert_string_equal(damage.words, "");
+        tag[8] = 6;
+        assert_ok(pc_image_decode(bytes, n, "six", PC_OPTIONS(pc_image_options, .no_exif = true), &stored));
+        assert_same_pixels(&got, &stored, "a TIFF of another orientation");
+        pc_image_free(&got);
+        pc_image_free(&stored);
+    }
+    tag = memmem(bytes, n, width, sizeof width);
+    assert_non_null(tag);
+    memcpy(tag + 8, "\x70\x11\1\0", 4);
+    expect(bytes, n, PC_ERR_FORMAT, "70000 x 15 pixels: sides are 1 to 65535");
+    free(bytes);
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_pixels_as_pillow),
         cmocka_unit_test(by_their_bytes),
+#if PC_HAVE_TIFF
+        cmocka_unit_test(sides_and_turns_of_tiffs),
+#endif
         cmocka_unit_test(cut_off_anywhere),
         cmocka_unit_test(whole_ones_pass_strict_minds),
         cmocka_unit_test(bent_bytes),
