@@ -74,14 +74,15 @@ static int run(const cli_call *call)
     cli_signals_catch();
     if (s->start)
         put(&w, s->start, strlen(s->start));
-    char *text = pc_gpt_write(gpt.net, gpt.tokens, s->start,
-                              (pc_gpt_write_options){.tokens = s->tokens,
-                                                     .temperature = s->greedy ? -1 : s->temperature,
-                                                     .top_k = s->top_k,
-                                                     .top_p = s->top_p,
-                                                     .seed = s->seed,
-                                                     .told = told,
-                                                     .context = &w});
+    char *text =
+        pc_gpt_write(gpt.net, gpt.tokens, s->start,
+                     (pc_gpt_write_options){.tokens = s->tokens,
+                                            .temperature = s->greedy || s->temperature == 0 ? -1 : s->temperature,
+                                            .top_k = s->top_k,
+                                            .top_p = s->top_p,
+                                            .seed = s->seed,
+                                            .told = told,
+                                            .context = &w});
     const double took = seconds() - w.begin;
     cli_gpt_close(&gpt);
     if (!text)
@@ -105,7 +106,8 @@ static const cli_option options[] = {
     {"start", 's', CLI_TEXT, AT(start), NULL, "TEXT", .help = "What the text begins with"},
     {"tokens", 'n', CLI_INT, AT(tokens), "500", "N", .help = "Tokens to write at most", .min = 1, .max = INT32_MAX},
     {"temperature", 't', CLI_FLOAT, AT(temperature), "0.8", "T",
-     .help = "Below 1 the likely becomes likelier, above 1 less so", .min = 0, .max = 100, .above = true},
+     .help = "Below 1 the likely becomes likelier, above 1 less so; 0 always takes the likeliest", .min = 0,
+     .max = 100},
     {"top-k", 'k', CLI_INT, AT(top_k), "0", "K", .help = "Draw from the K likeliest tokens; 0 from all", .min = 0,
      .max = 1 << 20},
     {"top-p", 'p', CLI_FLOAT, AT(top_p), "1", "P",

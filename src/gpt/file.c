@@ -236,11 +236,19 @@ static pc_status read_weights(const char *path, pc_module *gpt, int layers)
 /* model.safetensors; pytorch_model.bin where that alone is there, as in older folders. */
 static pc_status path_of_weights(const char *folder, char path[PATH_MAX])
 {
-    char older[PATH_MAX];
+    char older[PATH_MAX], list[PATH_MAX];
     PC__TRY(path_of(folder, "pytorch_model.bin", older));
+    PC__TRY(path_of(folder, "model.safetensors.index.json", list));
     PC__TRY(path_of(folder, "model.safetensors", path));
-    if (access(path, F_OK) != 0 && access(older, F_OK) == 0)
+    if (access(path, F_OK) == 0)
+        return PC_OK;
+    if (access(older, F_OK) == 0)
         memcpy(path, older, sizeof older);
+    else if (access(list, F_OK) == 0)
+        return pc__fail(PC_ERR_UNSUPPORTED,
+                        "the weights in %s are in several files, which are not read: save them as one "
+                        "(transformers: save_pretrained with a large max_shard_size)",
+                        folder);
     return PC_OK;
 }
 

@@ -55,6 +55,10 @@ static pc_status make_corpus(pc__gpt_training *t, bool resumed)
     char *text = pc_text_read(t->o.data, &bytes);
     if (!text)
         return pc_error_last()->status;
+    if (!bytes) {
+        pc_text_free(text);
+        return pc__fail(PC_ERR_NOT_FOUND, "there is no text in %s: it is empty", t->o.data);
+    }
     t->tokenizer = make_tokenizer(t, text, bytes, resumed);
     if (t->tokenizer)
         t->corpus = pc_corpus_new(t->tokenizer, text, bytes, (pc_corpus_options){.held_out = t->o.held_out});

@@ -155,8 +155,14 @@ static pc_status set_steps(pc__run *run)
         PC__TRY(pc_optimizer_set_clip(run->fit.optimizer, PC_CLIP_NORM, s->clip));
     if (kind == 0 && s->warmup == 0)
         return PC_OK;
-    run->fit.schedule = (pc_schedule){
-        .kind = kinds[kind], .lr = s->lr, .warmup = s->warmup, .steps = s->epochs * pc_loader_batches(run->fit.train)};
+    const int64_t batches = pc_loader_batches(run->fit.train), steps = s->epochs * batches;
+    if (kind != 0 && s->warmup > steps)
+        return pc__fail(
+            PC_ERR_ARGUMENT,
+            "a warmup of %lld steps is longer than the run, which has %lld (%d epochs of %lld batches): make "
+            "it shorter, or take more epochs",
+            (long long)s->warmup, (long long)steps, s->epochs, (long long)batches);
+    run->fit.schedule = (pc_schedule){.kind = kinds[kind], .lr = s->lr, .warmup = s->warmup, .steps = steps};
     return isnan(pc_schedule_lr(&run->fit.schedule, 0)) ? pc_error_last()->status : PC_OK;
 }
 

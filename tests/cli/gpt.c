@@ -62,6 +62,10 @@ static void train_sample_eval(void **state)
     assert_string_equal(output, again);
     assert_int_equal(
         line("$P gpt sample $R/run --greedy --top-k 3 --top-p 0.5 --tokens 5 --precision bf16 --device cpu"), 0);
+    assert_int_equal(line("$P gpt sample $R/run --greedy --tokens 30 --device cpu"), 0);
+    snprintf(again, sizeof again, "%s", output);
+    assert_int_equal(line("$P gpt sample $R/run --temperature 0 --seed 9 --tokens 30 --device cpu"), 0);
+    assert_string_equal(output, again);
     assert_int_equal(line("$P gpt eval $R/run $R/text --json --device cpu"), 0);
     assert_non_null(strstr(output, "\"perplexity\": "));
     assert_int_equal(line("$P gpt eval $R/run - <$R/text --device cpu"), 0);

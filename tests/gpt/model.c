@@ -184,6 +184,10 @@ static void files_come_back(void **state)
     pc_weights_free(file);
     unlink(path);
     assert_fails(pc_gpt_open(folder, test_device()), PC_ERR_FILE, "model.safetensors");
+    snprintf(path, sizeof path, "%s/model.safetensors.index.json", folder);
+    assert_ok(pc__file_write(path, "{}", 2));
+    assert_fails(pc_gpt_open(folder, test_device()), PC_ERR_UNSUPPORTED, "in several files");
+    unlink(path);
     snprintf(path, sizeof path, "%s/config.json", folder);
     const char *wrong[] = {"{\"model_type\": \"llama\"}", "{\"activation_function\": \"relu\"}",
                            "{\"tie_word_embeddings\": false}", "{\"layer_norm_epsilon\": 1e-6}"};

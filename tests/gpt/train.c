@@ -424,6 +424,8 @@ static void wrong_settings(void **state)
     assert_ok(pc__file_write(in_folder("short"), "ab", 2));
     wrong = options, wrong.data = in_folder("short");
     assert_fails(pc_gpt_train(wrong, &summary), PC_ERR_RANGE, "is too short: 2 tokens to learn from and 0 to test on");
+    assert_ok(pc__file_write(in_folder("short"), "", 0));
+    assert_fails(pc_gpt_train(wrong, &summary), PC_ERR_NOT_FOUND, "short: it is empty");
     wrong = options, wrong.precision = "f8";
     assert_fails(pc_gpt_train(wrong, &summary), PC_ERR_ARGUMENT, "the precision \"f8\"");
     wrong = options, wrong.batch = -2;
