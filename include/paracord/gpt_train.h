@@ -112,9 +112,9 @@ typedef struct pc_gpt_train_summary {
 
 /* PC_OK also when stopped: summary->interrupted; the folder then has a checkpoint to go on from, to the bits of a training
  * that was never stopped. The folder has the weights with the lowest test loss so far, from the first test on and after
- * a stop. PC_ERR_STATE while another training writes to the folder, and for one with a network that no training has left
- * there. PC_ERR_MEMORY before it begins, with the largest batch that fits, where the memory that the plan of a step asks
- * for is not there. */
+ * a stop. PC_ERR_STATE while another training writes to the folder, and for one with files of these names that no
+ * training has left there. PC_ERR_MEMORY before it begins, with the largest batch that fits, where the memory that the plan
+ * of a step asks for is not there. */
 PC_API PC_MUST_USE pc_status pc_gpt_train(pc_gpt_train_options options, pc_gpt_train_summary *summary);
 
 /* The mean loss of a network over a text by its tokens, each with as much in front of it as the network's context gives:

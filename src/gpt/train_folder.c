@@ -30,14 +30,24 @@ static pc_status lock(pc__gpt_training *t)
     return PC_OK;
 }
 
+static bool same_folder(const char *one, const char *other)
+{
+    struct stat a, b;
+    return one && stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 static const char *const networks[] = {"model.safetensors", "pytorch_model.bin"};
 
-/* A network that no training has left there is somebody else's. */
-static pc_status leave_networks(const pc__gpt_training *t)
+/* What no training has left there is somebody else's. A tokenizer that it takes from there is written as it was. */
+static pc_status leave_others(const pc__gpt_training *t)
 {
+    static const char *const names[] = {"model.safetensors", "pytorch_model.bin", "config.json",
+                                        "report.html",       "vocab.json",        "merges.txt"};
+    enum { TOKENS = 4 };
+    const int count = same_folder(t->o.tokens, t->o.out) ? TOKENS : PC__COUNT(names);
     char path[PATH_MAX];
-    for (int i = 0; i < PC__COUNT(networks); i++) {
-        PC__TRY(pc__gpt_path(t, networks[i], path));
+    for (int i = 0; i < count; i++) {
+        PC__TRY(pc__gpt_path(t, names[i], path));
         if (access(path, F_OK) == 0)
             return pc__fail(PC_ERR_STATE,
                             "%s is there and is no training's, as there is no checkpoint: choose another --out", path);
@@ -58,14 +68,7 @@ pc_status pc__gpt_folder_look(pc__gpt_training *t, bool *resumed)
     *resumed = t->o.resume && there;
     if (*resumed)
         return PC_OK;
-    return there ? pc__gpt_checkpoint_spare(t, checkpoint) : access(mark, F_OK) == 0 ? PC_OK : leave_networks(t);
-}
-
-static bool begins_there(const pc__gpt_training *t)
-{
-    struct stat from, out;
-    return t->o.from && stat(t->o.from, &from) == 0 && stat(t->o.out, &out) == 0 && from.st_dev == out.st_dev &&
-           from.st_ino == out.st_ino;
+    return there ? pc__gpt_checkpoint_spare(t, checkpoint) : access(mark, F_OK) == 0 ? PC_OK : leave_others(t);
 }
 
 static pc_status remove_file(const pc__gpt_training *t, const char *name)
@@ -83,7 +86,7 @@ static pc_status begin(pc__gpt_training *t)
     PC__TRY(pc__gpt_path(t, MARK, path));
     PC__TRY(pc__file_write(path, "", 0));
     PC__TRY(remove_file(t, "checkpoint"));
-    for (int i = 0; i < PC__COUNT(networks) && !begins_there(t); i++)
+    for (int i = 0; i < PC__COUNT(networks) && !same_folder(t->o.from, t->o.out); i++)
         PC__TRY(remove_file(t, networks[i]));
     return t->tokenizer ? pc_tokenizer_save(t->tokenizer, t->o.out) : PC_OK;
 }

@@ -357,6 +357,13 @@ static void look(void *context, const char *words)
     b->begun++;
 }
 
+static const char *joined(const char *in, const char *name)
+{
+    char path[32];
+    snprintf(path, sizeof path, "%s%s", in, name);
+    return in_folder(path);
+}
+
 static int reports;
 
 static pc_status note_report(const char *path, const pc_gpt_run *run)
@@ -410,6 +417,19 @@ static void a_folder_is_of_one_training(void **state)
     assert_int_equal(remove(in_folder("d/checkpoint")), 0); /* pytorch_model.bin is a network, too */
     assert_int_equal(rename(in_folder("d/model.safetensors"), in_folder("d/pytorch_model.bin")), 0);
     assert_fails(pc_gpt_train(options, &summary), PC_ERR_STATE, "pytorch_model.bin is there and is no training's");
+    static const char *const others[] = {"config.json", "merges.txt", "report.html", "vocab.json"};
+    assert_int_equal(remove(in_folder("d/pytorch_model.bin")), 0);
+    options.from = NULL;
+    for (int i = 0; i < PC__COUNT(others); i++)
+        (void)remove(joined("d/", others[i]));
+    for (int i = 0; i < PC__COUNT(others); i++) { /* nor are others' pages and tokens written over */
+        assert_ok(pc__file_write(joined("d/", others[i]), "{}", 2));
+        assert_fails(pc_gpt_train(options, &summary), PC_ERR_STATE, others[i]);
+        assert_int_equal(remove(joined("d/", others[i])), 0);
+    }
+    assert_int_equal(access(in_folder("d/begun"), F_OK), -1);
+    watched.started = NULL;
+    assert_ok(pc_gpt_train(options, &summary));
 }
 
 static void wrong_settings(void **state)
@@ -438,7 +458,9 @@ static void wrong_settings(void **state)
     assert_fails(pc_gpt_train(wrong, &summary), PC_ERR_ARGUMENT, "a vocabulary of 100 is for tokens that are learnt");
     assert_int_equal(remove(in_folder("c/checkpoint")), 0); /* a network that was put there */
     assert_fails(pc_gpt_train(options, &summary), PC_ERR_STATE, "c/model.safetensors is there and is no training's");
-    assert_int_equal(remove(in_folder("c/model.safetensors")), 0);
+    static const char *const names[] = {"model.safetensors", "config.json", "vocab.json", "merges.txt"};
+    for (int i = 0; i < PC__COUNT(names); i++)
+        (void)remove(joined("c/", names[i]));
     wrong = options, wrong.tokens = "/nowhere";
     assert_fails(pc_gpt_train(wrong, &summary), PC_ERR_FILE, "/nowhere");
 }
