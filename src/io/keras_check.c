@@ -51,16 +51,20 @@ static pc_status check_fields(const char *path, const pc__keras_layer *layer)
                      layer->kind == PC__KERAS_SEPARABLE_CONV2D;
     bool counts =
         layer->kind == PC__KERAS_CONV2D || layer->kind == PC__KERAS_SEPARABLE_CONV2D || layer->kind == PC__KERAS_DENSE;
-    bool good = (unsigned)layer->activation < PC__KERAS_ACTIVATION_COUNT &&
-                (!(convolves || counts) || pc__keras_activation_name(layer->activation)); /* gelu_tanh has none */
+    bool good = (unsigned)layer->activation < PC__KERAS_ACTIVATION_COUNT;
+    if (good && (convolves || counts) && !pc__keras_activation_name(layer->activation)) /* gelu_tanh has none */
+        return pc__fail(PC_ERR_UNSUPPORTED,
+                        "cannot write %s: a %s layer has an activation that Keras has no name for (gelu's tanh form): "
+                        "give the network gelu, and train it with that",
+                        path, pc__keras_class_name(layer->kind));
     for (int i = 0; i < 2; i++)
         good = good && (!(pools || convolves) || (layer->window[i] >= 1 && layer->stride[i] >= 1));
     good = good && (!counts || layer->units >= 1) && (convolves || counts || !layer->use_bias);
     good = good && layer->rate >= 0 && layer->rate < 1 && isfinite(layer->scale) && isfinite(layer->offset);
     if (good)
         return PC_OK;
-    return pc__fail(PC_ERR_ARGUMENT, "cannot write %s: layer '%.64s' has fields that no Keras layer has", path,
-                    layer->name);
+    return pc__fail(PC_ERR_ARGUMENT, "cannot write %s: a %s layer has fields that no Keras layer has", path,
+                    pc__keras_class_name(layer->kind));
 }
 
 /* Keras's own words: "max_pooling2d", then "max_pooling2d_1". */

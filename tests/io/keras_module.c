@@ -244,6 +244,10 @@ static void what_keras_has_not_is_named(void **state)
     net = pc_sequential(pc_conv_transpose2d(3, 2, 3), pc_flatten(), pc_linear(2 * 16 * 16, 1));
     assert_fails(pc_keras_save(path, net, options), PC_ERR_UNSUPPORTED, "ConvTranspose2d");
     pc_module_free(net);
+    net = pc_sequential(pc_conv2d(3, 2, 3, .activation = PC_ACTIVATION_GELU_TANH), pc_flatten(),
+                        pc_linear(2 * 12 * 12, 1));
+    assert_fails(pc_keras_save(path, net, options), PC_ERR_UNSUPPORTED, "a Conv2D layer has an activation that Keras");
+    pc_module_free(net);
     assert_fails(pc_keras_load("/nonexistent.h5", NULL), PC_ERR_FILE, "/nonexistent.h5");
 }
 
