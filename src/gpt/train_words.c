@@ -13,7 +13,7 @@ static void write_settings(pc__gpt_training *t)
     snprintf(t->settings, sizeof t->settings,
              "layers=%d\nheads=%d\nwidth=%d\ncontext=%d\nvocabulary=%lld\ndropout=%g\nbatch=%d\nsteps=%lld\nlr=%g\n"
              "weight decay=%g\nclip=%g\nprecision=%s\nseed=%llu\ntokens to learn from=%lld\n"
-             "tokens to test on=%lld\na text of the fingerprint=%016llx\n",
+             "tokens to test on=%lld\nfingerprint of the text=%016llx\n",
              net->layers, net->heads, net->width, net->context, (long long)net->vocabulary, net->dropout, t->all,
              (long long)o->steps, o->lr, o->weight_decay, o->clip, o->precision, (unsigned long long)o->seed,
              (long long)pc_corpus_size(t->corpus, PC_CORPUS_TRAINING),

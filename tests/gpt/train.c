@@ -186,7 +186,7 @@ static void goes_on_to_the_same_bits(void **state)
     assert_int_not_equal(text[0], first);
     assert_ok(pc__file_write(options.data, text, n));
     pc__free(text);
-    assert_fails(pc_gpt_train(options, &summary), PC_ERR_STATE, "and this one has a text of the fingerprint=");
+    assert_fails(pc_gpt_train(options, &summary), PC_ERR_STATE, "and this one has fingerprint of the text=");
     options.data = in_folder("text");
     assert_ok(pc__file_write(in_folder("b/checkpoint"), "no", 2));
     assert_fails(pc_gpt_train(options, &summary), PC_ERR_FORMAT, "checkpoint");
