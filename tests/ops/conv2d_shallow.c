@@ -59,6 +59,9 @@ static void as_in_double(void **state)
         {2, 8, 19, 18, 5, 3, 3, 1, 1, 2, PC_ACTIVATION_NONE},     {40, 2, 5, 4, 3, 2, 3, 1, 0, 1, PC_ACTIVATION_RELU},
         {2, 3, 34, 34, 6, 11, 11, 4, 2, 1, PC_ACTIVATION_RELU},   {1, 7, 9, 100, 7, 1, 1, 1, 0, 1, PC_ACTIVATION_NONE},
         {9, 6, 17, 17, 7, 4, 4, 1, 0, 2, PC_ACTIVATION_TANH},     {1, 8, 30, 30, 8, 5, 5, 1, 6, 1, PC_ACTIVATION_RELU},
+        {2, 3, 13, 15, 5, 3, 3, 1, 1, 1, PC_ACTIVATION_RELU},     {1, 1, 20, 23, 1, 3, 3, 2, 1, 1, PC_ACTIVATION_NONE},
+        {3, 2, 9, 11, 16, 1, 1, 1, 0, 1, PC_ACTIVATION_NONE},     {2, 5, 7, 8, 8, 1, 1, 1, 0, 1, PC_ACTIVATION_RELU},
+        {1, 4, 8, 45, 2, 5, 5, 1, 2, 1, PC_ACTIVATION_NONE},      {2, 8, 5, 6, 3, 4, 4, 2, 3, 1, PC_ACTIVATION_RELU},
     };
     (void)state;
     for (int i = 0; i < (int)(sizeof list / sizeof *list); i++)
@@ -89,6 +92,36 @@ static void as_in_double(void **state)
 static double nans(pc_tensor *t)
 {
     return pc_item(pc_sum(pc_ne(t, t)));
+}
+
+static double infinities(pc_tensor *t)
+{
+    return pc_item(
+        pc_sum(pc_cast(pc_eq(pc_abs(t), pc_full(PC_SHAPE(1), INFINITY, pc_tensor_dtype(t), PC_DEVICE_CPU)), PC_F32)));
+}
+
+/* Places that share a vector do not share their pixels. */
+static void infinite_neighbours(void **state)
+{
+    static const layer list[] = {{1, 5, 9, 40, 4, 1, 1, 1, 0, 1, PC_ACTIVATION_NONE},
+                                 {1, 3, 9, 40, 5, 3, 3, 1, 1, 1, PC_ACTIVATION_NONE}};
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        PC_SCOPE {
+            const layer *l = &list[i];
+            pc_seed(10);
+            pc_tensor *in[3] = {drawn(PC_SHAPE(1, l->c, l->h, l->w), PC_BF16, 1),
+                                drawn(PC_SHAPE(l->o, l->c, l->kh, l->kw), PC_BF16, 1),
+                                drawn(PC_SHAPE(l->o), PC_BF16, 1)};
+            pc_tensor *out[RESULTS];
+            for (int x = 2; x < 38; x += 7)
+                assert_ok(
+                    pc_fill(pc_slice(pc_slice(pc_slice(in[0], 1, 0, 1, 1), 2, 4, 5, 1), 3, x, x + 1, 1), INFINITY));
+            convolve(l, in, PC_BF16, test_device(), true, true, out);
+            assert_close(infinities(out[Y]), 6. * (double)(l->o * l->kh * l->kw), 0);
+            assert_close(nans(out[Y]), 0, 0);
+        }
+    assert_no_leak();
 }
 
 /* Of an infinite pixel windows make infinities, no NaN, and one under no window touches nothing. */
@@ -122,7 +155,8 @@ static void infinite_pixels(void **state)
     assert_no_leak();
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(as_in_double), cmocka_unit_test(infinite_pixels)};
+static const struct CMUnitTest tests[] = {cmocka_unit_test(as_in_double), cmocka_unit_test(infinite_pixels),
+                                          cmocka_unit_test(infinite_neighbours)};
 
 /* By these kernels wherever they can. */
 int main(void)

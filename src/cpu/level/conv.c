@@ -13,6 +13,7 @@ typedef struct forward {
     geometry g;
     const void *x;
     bool pairs;                /* by the tile of pairs.h */
+    pair_narrow narrow;        /* pairs_narrow.c, where `together` is above 0 */
     int64_t depth, size;       /* rows of packed weights; bytes of an element of what the tile reads */
     const real *packed, *bias; /* bias[o rounded up to vectors] */
     pc__activation before;     /* x is a gradient behind this activation, saved its values */
@@ -79,7 +80,11 @@ static void give_pixels(const forward *f, const real *block, int64_t pixels, int
     const int64_t o = f->g.s->o;
     if (count == o)
         count *= pixels, pixels = 1;
-    for (int64_t i = 0; i < pixels; i++)
+#ifndef PC__DOUBLE
+    for (int64_t i = 0; f->pairs && i < pixels; i++)
+        pair_store((pc_bf16 *)f->y + at + i * o, block + i * count, count);
+#endif
+    for (int64_t i = 0; !f->pairs && i < pixels; i++)
         give_reals(&f->g, (void *)element(&f->g, f->y, at + i * o), block + i * count, count);
 }
 
@@ -137,14 +142,35 @@ static void finish_pixels(const forward *f, int64_t pixels, int64_t first, int64
     }
 }
 
+/* Rows of the kernel that lie on the picture, for row `row` of the convolution. */
+static void find_rows(const pc__conv *s, int64_t row, int64_t *from, int64_t *rows)
+{
+    const int64_t above = s->ph - row * s->sh, end = PC__MIN(s->kh, s->h + above);
+    *from = PC__MAX(above, 0);
+    *rows = PC__MAX(end - *from, 0);
+}
+
+#ifndef PC__DOUBLE
+/* pixels of row `row` of y, of few outputs. */
+static void narrow_run(const forward *f, const char *input, int64_t row, int64_t pixels, int64_t at)
+{
+    int64_t from;
+    pair_narrow n = f->narrow;
+    find_rows(f->g.s, row, &from, &n.segments);
+    n.b += from * ((n.k + 1) / 2) * W;
+    pair_narrow_run(&n, (const pc_bf16 *)(const void *)input + from * n.a_segment, (pc_bf16 *)f->y + at, pixels);
+}
+#endif
+
 /* pixels x vectors of a row of the convolution to c, from padded input: without the rows of the kernel that lie on padding. */
 static void multiply(const forward *f, const char *input, const real *packed, int64_t row, int64_t pixels, int vectors,
                      real *c, int64_t c_row)
 {
     const geometry *g = &f->g;
     const pc__conv *s = g->s;
-    const int64_t above = s->ph - row * s->sh, from = PC__MAX(above, 0), end = PC__MIN(s->kh, s->h + above);
-    const int64_t rows = PC__MAX(end - from, 0), width = vectors * W, step = f->depth / s->kh * width;
+    const int64_t width = vectors * W, step = f->depth / s->kh * width;
+    int64_t from, rows;
+    find_rows(s, row, &from, &rows);
     input += from * g->row * f->size;
 #ifndef PC__DOUBLE
     if (f->pairs) {
@@ -217,6 +243,12 @@ static void row_run(const forward *f, const char *input, int64_t image, int64_t 
     const geometry *g = &f->g;
     const pc__conv *s = g->s;
     const real *packed = f->packed;
+#ifndef PC__DOUBLE
+    if (f->narrow.together > 0) {
+        narrow_run(f, input, y, g->yw, (image * g->yh + y) * g->yw * s->o);
+        return;
+    }
+#endif
     for (int64_t first = 0; first < s->o; first += TILE_WIDTH) {
         for (int64_t column = 0; column < g->yw * g->pool; column += f->segment) {
             const int64_t pixels = PC__MIN(f->segment, g->yw * g->pool - column);
@@ -241,6 +273,12 @@ static void strip_run(const forward *f, int64_t task, real *block, real *padded)
      (pc_bf16 *)(void *)padded);
     else copy_padded(g, element(g, f->x, at), f->before, element(g, f->saved, at), first_input_row(g, y0),
                      input_rows(g, rows), padded);
+#ifndef PC__DOUBLE
+    if (f->narrow.together > 0 && g->s->kh * g->s->kw * g->s->sh * g->s->sw == 1 && !g->padded) { /* rows are one */
+        narrow_run(f, input, y0, rows * g->yw, (image * g->yh + y0) * g->yw * g->s->o);
+        return;
+    }
+#endif
     for (int64_t y = 0; y < rows; y++)
         row_run(f, input + first_input_row(g, y) * g->row * f->size, image, y0 + y, block);
 }
@@ -258,6 +296,20 @@ static void strip_task(void *context, int64_t task)
     strip_run(s->f, task, mine, mine + s->block);
 }
 
+/* Several places share a vector, or there is so little to add up that the way through a block would take longer. */
+bool PC__R(conv2d_is_narrow)(const pc__conv *s)
+{
+    enum { FEW_PAIRS = 8 };
+#ifndef PC__DOUBLE
+    if (s->half && !s->is_f16 && s->o <= W && s->pool <= 1 && s->activation <= PC__ACT_RELU && pc__has_pairs()) {
+        const int64_t together = pair_narrow_together(s->kw * s->c, s->sw * s->c, s->o);
+        return together > 1 || (together == 1 && s->kh * (s->kw * s->c + 1) / 2 <= FEW_PAIRS);
+    }
+#endif
+    (void)s;
+    return false;
+}
+
 /* Everything after the sizes. */
 static pc_status run(forward *f, const void *weight, bool back, const void *bias)
 {
@@ -265,6 +317,16 @@ static pc_status run(forward *f, const void *weight, bool back, const void *bias
     const pc__conv *s = g->s;
     const int64_t outputs = round_up(s->o, W), depth = s->kh * g->run;
     f->pairs = s->half && !s->is_f16 && f->before <= PC__ACT_RELU && pc__has_pairs();
+#ifndef PC__DOUBLE
+    if (f->pairs && PC__R(conv2d_is_narrow)(s))
+        f->narrow = (pair_narrow){.segments = s->kh,
+                                  .k = g->run,
+                                  .a_row = s->sw * s->c,
+                                  .a_segment = g->row,
+                                  .outputs = s->o,
+                                  .together = pair_narrow_together(g->run, s->sw * s->c, s->o),
+                                  .relu = s->activation == PC__ACT_RELU};
+#endif
     f->depth = f->pairs ? s->kh * ((g->run + 1) / 2) : depth;
     f->size = f->pairs ? 2 : (int64_t)sizeof(real);
     const int64_t row_work = 2 * g->yw * g->pool * g->pool * s->o * depth;
@@ -287,8 +349,13 @@ static pc_status run(forward *f, const void *weight, bool back, const void *bias
     if (bias)
         take_reals(g, slab, bias, s->o);
     f->bias = slab, f->packed = packed;
+    f->narrow.bias = (const float *)(const void *)slab, f->narrow.b = (const uint32_t *)(const void *)packed;
     const pc_status status = f->pairs ? PC__K(conv2d_pack_pairs)(s, weight, back, (uint32_t *)(void *)packed)
                                       : PC__R(conv2d_pack)(s, weight, back, packed);
+#ifndef PC__DOUBLE
+    if (status == PC_OK && f->narrow.together > 0)
+        pair_narrow_spread(&f->narrow, (uint32_t *)(void *)packed, (uint32_t *)(void *)slab);
+#endif
     if (status == PC_OK)
         pc__parallel(threads, s->n * f->strips, strip_task, &(strips){f, scratch, block, padded});
     pc__free(slab);

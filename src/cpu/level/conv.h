@@ -113,7 +113,8 @@ pc_status PC__R(conv2d_product)(const pc__conv *s, const void *x, const void *we
 pc_status PC__R(conv2d_backward_product)(const pc__conv *s, const void *x, const void *weight, const void *y,
                                          const void *dy, void *dx, void *dweight);
 
-/* conv.c: by tiles, of any sizes. */
+/* conv.c: by tiles, of any sizes; and whether that is bfloat16 by pairs_narrow.c, where there are no gradients to cut. */
+bool PC__R(conv2d_is_narrow)(const pc__conv *s);
 pc_status PC__R(conv2d_tiles)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,
                               uint8_t *argmax);
 

@@ -62,6 +62,27 @@ void pair_few_run(const pair_few *f);
 #define pair_few_order PC__K(pair_few_order)
 void pair_few_order(float *to, const float *sums, int64_t columns);
 
+/* pairs_narrow.c: c[place][output], rounded as by pair_store, = bias + sum over segments s, over k: a[place * a_row + k + s * a_segment]
+ * * b[s][k / 2][output][k % 2], or 0 where that is below 0 and `relu`. `together` places share a vector. */
+typedef struct pair_narrow {
+    int64_t segments, k, a_row, a_segment, outputs, together;
+    const uint32_t *b; /* [segments][pairs][W], of each of these places */
+    const float *bias; /* [W], the same */
+    bool relu;
+    uint16_t at[2 * W]; /* where each lane's first pair is behind `a` */
+} pair_narrow;
+
+/* How many can; below 1: no tile of this kind. */
+#define pair_narrow_together PC__K(pair_narrow_together)
+int64_t pair_narrow_together(int64_t k, int64_t a_row, int64_t outputs);
+
+/* b and bias of the first place: of all; and `at`. */
+#define pair_narrow_spread PC__K(pair_narrow_spread)
+void pair_narrow_spread(pair_narrow *n, uint32_t *b, uint32_t *bias);
+
+#define pair_narrow_run PC__K(pair_narrow_run)
+void pair_narrow_run(const pair_narrow *n, const pc_bf16 *a, pc_bf16 *c, int64_t places);
+
 /* n sums, rounded: to the bits of pc__bf16_of, but that denormals are zero. */
 #define pair_store PC__K(pair_store)
 void pair_store(pc_bf16 *to, const float *from, int64_t n);
