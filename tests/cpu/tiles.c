@@ -63,6 +63,49 @@ static void any_order_of_memory(void **state)
     assert_no_leak();
 }
 
+/* Small blocks of several dimensions, each in another order: copied to order `to` of memory, which is its own inverse. */
+static void check_blocks(const int64_t *shape, const int *order, const int *to, pc_dtype dtype)
+{
+    int64_t sides[4], steps[4], count = 1;
+    for (int d = 3; d >= 0; count *= shape[d--])
+        steps[d] = count;
+    for (int d = 0; d < 4; d++)
+        sides[d] = shape[order[d]];
+    PC_SCOPE {
+        pc_tensor *x = pc_cast(pc_from_data(values, pc_shape_of(4, shape), PC_I32, test_device()), dtype);
+        pc_tensor *turned = pc_permute(x, PC_SHAPE(order[0], order[1], order[2], order[3]));
+        pc_tensor *y =
+            pc_permute(pc_zeros(PC_SHAPE(sides[to[0]], sides[to[1]], sides[to[2]], sides[to[3]]), dtype, test_device()),
+                       PC_SHAPE(to[0], to[1], to[2], to[3]));
+        assert_ok(pc_copy(y, turned));
+        assert_ok(pc_read(pc_cast(y, PC_F64), got, (size_t)count * sizeof *got));
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t at[4] = {i / (sides[1] * sides[2] * sides[3]), i / (sides[2] * sides[3]) % sides[1],
+                                   i / sides[3] % sides[2], i % sides[3]};
+            int64_t from = 0;
+            for (int d = 0; d < 4; d++)
+                from += at[d] * steps[order[d]];
+            assert_int_equal(whole(got[i]), values[from]);
+        }
+    }
+}
+
+static void blocks_of_dimensions(void **state)
+{
+    static const int64_t list[][4] = {{40, 2, 3, 5}, {300, 2, 3, 4}, {7, 2, 2, 2}, {3, 5, 2, 60}, {2, 700, 3, 2}};
+    static const int to[][4] = {{0, 1, 2, 3}, {0, 3, 2, 1}, {0, 1, 3, 2}, {3, 1, 2, 0}};
+    static const pc_dtype dtypes[] = {PC_U8, PC_BF16, PC_F32, PC_I64};
+    (void)state;
+    for (int s = 0; s < PC__COUNT(list); s++)
+        for (int a = 0; a < 256; a++) {
+            const int order[4] = {a & 3, a >> 2 & 3, a >> 4 & 3, a >> 6};
+            if ((1 << order[0] | 1 << order[1] | 1 << order[2] | 1 << order[3]) == 15)
+                for (int t = 0; t < PC__COUNT(to); t++)
+                    check_blocks(list[s], order, to[t], dtypes[(s + a + t) % PC__COUNT(dtypes)]);
+        }
+    assert_no_leak();
+}
+
 /* Shapes large enough for several threads: the same bits for any number of them. */
 static void threads_change_nothing(void **state)
 {
@@ -88,6 +131,7 @@ static void threads_change_nothing(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(any_order_of_memory),
+    cmocka_unit_test(blocks_of_dimensions),
     cmocka_unit_test(threads_change_nothing),
 };
 

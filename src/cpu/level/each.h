@@ -59,6 +59,9 @@ extern const pc__dense_fn pc__pointwise_f32[PC__POINTWISE_COUNT];
         pc_##half *out = to, room[3][PC__HALVES];                                                                      \
         const pc_##half *x = first, *y = (inputs) == 2 ? second : first;                                               \
         int64_t i = 0;                                                                                                 \
+        const bool over = n > PC__HALVES && n % PC__HALVES;                                                            \
+        if (over)                                                                                                      \
+            name(room[0], x + n - PC__HALVES, y + n - PC__HALVES, PC__HALVES);                                         \
         for (; i + PC__HALVES <= n; i += PC__HALVES) {                                                                 \
             float left[PC__HALVES], right[PC__HALVES], result[PC__HALVES];                                             \
             pc__take_##half(left, x + i);                                                                              \
@@ -75,6 +78,10 @@ extern const pc__dense_fn pc__pointwise_f32[PC__POINTWISE_COUNT];
         }                                                                                                              \
         if (i == n)                                                                                                    \
             return;                                                                                                    \
+        if (over) {                                                                                                    \
+            memcpy(out + n - PC__HALVES, room[0], sizeof room[0]);                                                     \
+            return;                                                                                                    \
+        }                                                                                                              \
         const size_t rest = (size_t)(n - i) * sizeof *out;                                                             \
         memset(room, 0, sizeof room);                                                                                  \
         memcpy(room[1], x + i, rest);                                                                                  \
@@ -91,6 +98,9 @@ extern const pc__dense_fn pc__pointwise_f32[PC__POINTWISE_COUNT];
         const pc_##half *x = first;                                                                                    \
         const float b = *(const float *)second;                                                                        \
         int64_t i = 0;                                                                                                 \
+        const bool over = n > PC__HALVES && n % PC__HALVES;                                                            \
+        if (over)                                                                                                      \
+            name(room[0], x + n - PC__HALVES, second, PC__HALVES);                                                     \
         for (; i + PC__HALVES <= n; i += PC__HALVES) {                                                                 \
             float taken[PC__HALVES], result[PC__HALVES];                                                               \
             pc__take_##half(taken, x + i);                                                                             \
@@ -102,6 +112,10 @@ extern const pc__dense_fn pc__pointwise_f32[PC__POINTWISE_COUNT];
         }                                                                                                              \
         if (i == n)                                                                                                    \
             return;                                                                                                    \
+        if (over) {                                                                                                    \
+            memcpy(out + n - PC__HALVES, room[0], sizeof room[0]);                                                     \
+            return;                                                                                                    \
+        }                                                                                                              \
         const size_t rest = (size_t)(n - i) * sizeof *out;                                                             \
         memset(room, 0, sizeof room);                                                                                  \
         memcpy(room[1], x + i, rest);                                                                                  \

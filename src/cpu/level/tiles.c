@@ -1,7 +1,7 @@
 /* tiles.c: loops whose innermost dimension does not suit an operand, by tiles that stay in the first-level cache. An input
  * that runs along another dimension in memory has its part of the tile transposed, and is then read by rows. Where the
  * innermost dimension is short, two of them together make the runs, and an input that no one stride leads through is
- * copied so. */
+ * copied so; where several are, many blocks of them do, each gathered by the same list of places. */
 #include "cpu/level/tiles.h"
 
 #include "cpu/level/each.h"
@@ -38,11 +38,16 @@ static int other_dimension(const pc__loop *loop, int dims)
     return -1;
 }
 
+/* One stride leads through dimensions d and d + 1. */
+static bool is_flat_at(const pc__loop *loop, int k, int d)
+{
+    return loop->strides[k][d] == loop->strides[k][d + 1] * loop->shape[d + 1];
+}
+
 /* One stride leads through the last two dimensions. */
 static bool is_flat(const pc__loop *loop, int k)
 {
-    const int last = loop->ndim - 1;
-    return loop->strides[k][last - 1] == loop->strides[k][last] * loop->shape[last];
+    return is_flat_at(loop, k, loop->ndim - 2);
 }
 
 static int64_t widest(const pc__loop *loop)
@@ -63,7 +68,36 @@ static int64_t even(int64_t all, int64_t most)
 /* Elements that a tile has along dimension d. */
 static int64_t step_of(const pc__tiles *t, int d)
 {
-    return d == t->loop->ndim - 1 ? t->columns : d == t->across ? t->rows : d == t->middle ? t->middles : 1;
+    if (t->outer >= 0 && d > t->outer)
+        return t->loop->shape[d];
+    return d == t->loop->ndim - 1 ? t->columns
+           : d == t->across       ? t->rows
+           : d == t->middle       ? t->middles
+           : d == t->outer        ? t->outers
+                                  : 1;
+}
+
+/* The dimension in front of a block of several that are short together, all of which one stride of the output leads through, where
+ * no input runs along that dimension or those before it; -1: there is none. */
+static int outer_dimension(const pc__loop *loop, int64_t *block)
+{
+    int d = loop->ndim - 1;
+    *block = loop->shape[d];
+    while (d > 1 && is_flat_at(loop, 0, d - 1) && *block * loop->shape[d - 1] < SHORT)
+        *block *= loop->shape[--d];
+    if (d > 0 && d < loop->ndim - 1 && !is_flat_at(loop, 0, d - 1))
+        *block /= loop->shape[d++];
+    return d < loop->ndim - 1 && other_dimension(loop, d) < 0 ? d - 1 : -1;
+}
+
+/* The cut into tiles, as large as they are. */
+static void count_tiles(pc__tiles *t)
+{
+    const pc__loop *loop = t->loop;
+    for (int d = 0; d < loop->ndim; d++) {
+        t->pieces[d] = (loop->shape[d] + step_of(t, d) - 1) / step_of(t, d);
+        t->count *= t->pieces[d];
+    }
 }
 
 bool pc__tiles_make(pc__tiles *t, const pc__loop *loop)
@@ -71,9 +105,17 @@ bool pc__tiles_make(pc__tiles *t, const pc__loop *loop)
     const int last = loop->ndim - 1;
     if (last < 1)
         return false;
+    *t = (pc__tiles){.loop = loop, .across = -1, .middle = -1, .rows = 1, .middles = 1, .outers = 1, .count = 1};
+    t->outer = outer_dimension(loop, &t->block);
+    if (t->outer >= 0) {
+        t->outers = even(loop->shape[t->outer], FLAT / t->block);
+        count_tiles(t);
+        t->together = PC__MAX(PART / (t->outers * t->block), 1);
+        return true;
+    }
     const int64_t all = loop->shape[last], bytes = widest(loop);
     const bool is_short = all < SHORT && is_flat(loop, 0);
-    *t = (pc__tiles){.loop = loop, .middle = is_short ? last - 1 : -1, .rows = 1, .middles = 1, .count = 1};
+    t->middle = is_short ? last - 1 : -1;
     t->across = other_dimension(loop, is_short ? last - 1 : last);
     if (t->across < 0 && t->middle < 0)
         return false;
@@ -83,10 +125,7 @@ bool pc__tiles_make(pc__tiles *t, const pc__loop *loop)
     t->columns = is_short ? all : PC__MIN(all, row);
     if (is_short)
         t->middles = even(loop->shape[last - 1], row / all);
-    for (int d = 0; d <= last; d++) {
-        t->pieces[d] = (loop->shape[d] + step_of(t, d) - 1) / step_of(t, d);
-        t->count *= t->pieces[d];
-    }
+    count_tiles(t);
     t->together = PC__MAX(PART / (t->rows * t->middles * t->columns), 1);
     return true;
 }
@@ -142,9 +181,51 @@ static void gather_row(const pc__tiles *t, int k, const char *from, int64_t midd
         repeat(to, run, middles);
 }
 
-/* The part of a tile that an operand has, row by row. */
-static void gather(const pc__tiles *t, int k, const char *from, const int64_t sizes[3], char *to)
+/* `times` blocks, `step` bytes apart, of elements at these n places each, one behind the other. */
+#define PICK(T)                                                                                                        \
+    static void pick_##T(char *to, const char *from, int64_t step, int64_t times, const int64_t *at, int64_t n)        \
+    {                                                                                                                  \
+        T *restrict out = (T *)(void *)to;                                                                             \
+        for (; times > 0; times--, from += step, out += n)                                                             \
+            _Pragma("GCC unroll 4") for (int64_t i = 0; i < n; i++) out[i] = *(const T *)(const void *)(from + at[i]); \
+    }
+PICK(uint8_t)
+PICK(uint16_t)
+PICK(uint32_t)
+PICK(uint64_t)
+
+static void gather_blocks(const pc__tiles *t, int k, const char *from, int64_t outers, char *to)
 {
+    const pc__loop *loop = t->loop;
+    const int64_t step = loop->strides[k][t->outer], n = t->block;
+    int64_t at[SHORT];
+    for (int64_t i = 0; i < n; i++) {
+        at[i] = 0;
+        for (int64_t d = loop->ndim - 1, rest = i; d > t->outer; rest /= loop->shape[d--])
+            at[i] += rest % loop->shape[d] * loop->strides[k][d];
+    }
+    switch (loop->bytes[k]) {
+    case 1:
+        pick_uint8_t(to, from, step, outers, at, n);
+        break;
+    case 2:
+        pick_uint16_t(to, from, step, outers, at, n);
+        break;
+    case 4:
+        pick_uint32_t(to, from, step, outers, at, n);
+        break;
+    default:
+        pick_uint64_t(to, from, step, outers, at, n);
+    }
+}
+
+/* The part of a tile that an operand has, row by row. */
+static void gather(const pc__tiles *t, int k, const char *from, const int64_t sizes[4], char *to)
+{
+    if (t->outer >= 0) {
+        gather_blocks(t, k, from, sizes[3], to);
+        return;
+    }
     const pc__loop *loop = t->loop;
     const int64_t rows = sizes[0], middles = sizes[1], columns = sizes[2], bytes = loop->bytes[k];
     const int64_t down = t->across < 0 ? 0 : loop->strides[k][t->across], row = middles * columns * bytes;
@@ -160,17 +241,26 @@ static void gather(const pc__tiles *t, int k, const char *from, const int64_t si
         repeat(to, row, rows);
 }
 
+/* An input goes into a tile by a dense copy. */
+static bool is_copied(const pc__tiles *t, int k)
+{
+    bool flat = true;
+    for (int d = t->outer; d >= 0 && d + 1 < t->loop->ndim; d++)
+        flat = flat && is_flat_at(t->loop, k, d);
+    return k > 0 && (!flat || is_turned(t->loop, k, t->across) || (t->middle >= 0 && !is_flat(t->loop, k)));
+}
+
 /* A tile row by row, from dense copies of those inputs that no one stride leads through. */
-static void run_rows(const pc__tiles *t, char *const *data, const int64_t sizes[3], pc__run_fn run)
+static void run_rows(const pc__tiles *t, char *const *data, const int64_t sizes[4], pc__run_fn run)
 {
     _Alignas(64) char room[PC__OPERANDS][ROOM];
     const pc__loop *loop = t->loop;
     const int last = loop->ndim - 1;
-    const int64_t n = sizes[1] * sizes[2];
+    const int64_t n = t->outer >= 0 ? t->block * sizes[3] : sizes[1] * sizes[2];
     char *from[PC__OPERANDS];
     int64_t strides[PC__OPERANDS], steps[PC__OPERANDS];
     for (int k = 0; k < loop->operands; k++) {
-        const bool copied = k > 0 && (is_turned(loop, k, t->across) || (t->middle >= 0 && !is_flat(loop, k)));
+        const bool copied = is_copied(t, k);
         from[k] = copied ? room[k] : data[k];
         strides[k] = copied ? loop->bytes[k] : loop->strides[k][last];
         steps[k] = copied ? n * loop->bytes[k] : t->across < 0 ? 0 : loop->strides[k][t->across];
@@ -188,14 +278,16 @@ static void run_tile(const pc__tiles *t, pc__run_fn run, int64_t number)
 {
     const pc__loop *loop = t->loop;
     const int last = loop->ndim - 1;
-    int64_t sizes[3] = {1, 1, 1};
+    int64_t sizes[4] = {1, 1, 1, 1}; /* rows, middles, columns, outers */
     char *data[PC__OPERANDS];
     for (int k = 0; k < loop->operands; k++)
         data[k] = loop->data[k];
     for (int d = last; d >= 0; d--) {
         const int64_t step = step_of(t, d), at = number % t->pieces[d] * step;
         number /= t->pieces[d];
-        if (d == last || d == t->across || d == t->middle)
+        if (d == t->outer)
+            sizes[3] = PC__MIN(step, loop->shape[d] - at);
+        else if (d == last || d == t->across || d == t->middle)
             sizes[d == last ? 2 : d == t->middle] = PC__MIN(step, loop->shape[d] - at);
         for (int k = 0; k < loop->operands; k++)
             data[k] += at * loop->strides[k][d];

@@ -8,7 +8,9 @@
 typedef struct pc__tiles {
     const pc__loop *loop;
     int across, middle; /* dimensions of a tile beside the last one: rows, and what makes runs longer; or -1 */
+    int outer;          /* instead of these: a dimension whose blocks, of all dimensions behind it, make a run; or -1 */
     int64_t rows, middles, columns; /* of a tile: elements of `across`, `middle` and the last dimension, or 1 */
+    int64_t outers, block;          /* elements of `outer`, or 1, and of a block */
     int64_t pieces[PC_MAX_DIMS], count;
     int64_t together; /* tiles of a part */
 } pc__tiles;
