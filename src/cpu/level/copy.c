@@ -92,7 +92,7 @@ typedef struct bytes {
     size_t n;
 } bytes;
 
-#define PIECE ((size_t)1 << 20) /* bytes that a core takes at a time */
+#define PIECE ((size_t)1 << 18) /* bytes that a core takes at a time */
 
 static void move_piece(void *context, int64_t piece)
 {
@@ -107,7 +107,7 @@ static void move_all(bytes b)
     if (b.n <= PIECE)
         memmove(b.to, b.from, b.n);
     else if (b.to != b.from)
-        pc__parallel(pc__threads((int64_t)b.n), (int64_t)((b.n + PIECE - 1) / PIECE), move_piece, &b);
+        pc__parallel(pc__threads(8 * (int64_t)b.n), (int64_t)((b.n + PIECE - 1) / PIECE), move_piece, &b);
 }
 
 static pc_status convert(pc_tensor *to, pc_tensor *from)

@@ -128,6 +128,8 @@ static void run_part(const pc__loop *loop, pc__run_fn run, int64_t begin, int64_
     }
 }
 
+enum { APART = 32, OPERATION = 3 /* in the measure of pc__threads, by what functions take */ };
+
 typedef struct pieces {
     const pc__loop *loop;
     pc__run_fn run;
@@ -146,11 +148,11 @@ void pc__loop_run(const pc__loop *loop, pc__run_fn run, int cost)
     if (n <= 0)
         return;
     int64_t bytes = 0;
-    for (int k = 0; k < loop->operands; k++) { /* elements apart take as long as large ones */
+    for (int k = 0; k < loop->operands; k++) { /* elements apart take as long as a vector of those side by side */
         const int64_t stride = loop->strides[k][loop->ndim - 1], own = loop->bytes[k];
-        bytes += stride == own || stride == 0 ? own : PC__MAX(own, 8);
+        bytes += stride == own || stride == 0 ? own : PC__MAX(own, APART);
     }
-    int threads = pc__threads(n * (cost + 2 * bytes));
+    int threads = pc__threads(n * (OPERATION * cost + 2 * bytes));
     pc__tiles tiles;
     if (pc__tiles_make(&tiles, loop)) {
         pc__tiles_run(&tiles, run, threads);
