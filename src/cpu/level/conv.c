@@ -7,6 +7,7 @@
 
 #define BLOCK_PIXELS 128  /* pixels of output that are kept before they are pooled and written */
 #define TASK_WORK 4000000 /* floating-point operations that make a task worth its scheduling */
+#define TASKS 16          /* fewer leave threads without work */
 
 /* The whole call: sizes, and weights as packed[panel of TILE_WIDTH outputs][kh][kw][c][width of the panel], or pairs. */
 typedef struct forward {
@@ -334,7 +335,7 @@ static pc_status run(forward *f, const void *weight, bool back, const void *bias
     f->copying = g->padded || (s->half && !f->pairs) || f->before != PC__ACT_NONE;
     f->strip = PC__MIN(PC__MAX(TASK_WORK / PC__MAX(row_work, 1), 1), g->yh);
     if (f->copying) /* rows above and below are copied by both neighbours */
-        f->strip = PC__MIN(PC__MAX(f->strip, 4 * s->kh), g->yh);
+        f->strip = PC__MIN(PC__MAX(f->strip, PC__MIN(4 * s->kh, s->n * g->yh / TASKS)), g->yh);
     f->strips = (g->yh + f->strip - 1) / f->strip;
     f->segment = PC__MAX(BLOCK_PIXELS / g->pool / g->pool, 1) * g->pool;
     const int threads = pc__threads(s->n * g->yh * row_work);

@@ -30,6 +30,55 @@ static int vectors_for(int64_t rows)
     return vectors;
 }
 
+enum { ALONE = 8 }; /* vectors of a row that is made alone: as many sums as keep the multipliers busy */
+
+/* A tile of one row and one plane. */
+INLINE void alone_run(const tile *t, const int vectors)
+{
+    vec sum[ALONE];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = t->add ? (vec)LOAD(t->c + v * W) : (vec){0};
+    for (int64_t s = 0; s < t->segments; s++) {
+        const real *a = t->a + s * t->a_segment, *b = t->b + s * t->b_segment;
+        for (int64_t k = t->k; k > 0; k--, a += t->a_k, b += t->b_k)
+            UNROLL for (int v = 0; v < vectors; v++) sum[v] += *a * LOAD(b + v * W);
+    }
+    UNROLL for (int v = 0; v < vectors; v++) AT(t->c + v * W) = sum[v];
+}
+
+/* Any number of columns, in tiles of about the same width. */
+static void alone_columns(tile *t, int64_t columns)
+{
+    const int64_t all = (columns + W - 1) / W, tiles = (all + ALONE - 1) / ALONE;
+    for (int64_t done = 0, i = 0, many; i < tiles; i++, done += many, t->b += many * W, t->c += many * W) {
+        many = all * (i + 1) / tiles - done;
+        switch (many) {
+        case 1:
+            alone_run(t, 1);
+            break;
+        case 2:
+            alone_run(t, 2);
+            break;
+        case 3:
+            alone_run(t, 3);
+            break;
+        case 4:
+            alone_run(t, 4);
+            break;
+        case 5:
+            alone_run(t, 5);
+            break;
+        case 6:
+            alone_run(t, 6);
+            break;
+        case 7:
+            alone_run(t, 7);
+            break;
+        default:
+            alone_run(t, ALONE);
+        }
+    }
+}
+
 /* Some taps of some outputs of a block of groups, group by group. */
 static void multiply_taps(const planar *p, tile *t, const real *weight, const real *planes, int64_t group,
                           int64_t first, int64_t count, int64_t columns, real *block)
@@ -40,6 +89,11 @@ static void multiply_taps(const planar *p, tile *t, const real *weight, const re
     int64_t n = PC__MIN(p->to - first % p->to, count);
     for (; count > 0; planes += p->from * next, weight += p->next_group, block += n * p->run, count -= n) {
         n = PC__MIN(n, count);
+        if (n == 1 && t->planes == 1) {
+            t->a = weight, t->b = planes, t->c = block;
+            alone_columns(t, columns);
+            continue;
+        }
         const int vectors = vectors_for(n);
         for (int64_t j = 0; j < columns; j += vectors * W) {
             const int many = (int)PC__MIN((columns - j + W - 1) / W, vectors);
@@ -80,29 +134,44 @@ static void multiply(const planar *p, const real *planes, int64_t group, int64_t
         memset(block, 0, (size_t)(count * p->run) * sizeof *block);
 }
 
-/* One lot of one output without the ends of rows, with bias and activation, to rows of places. */
-static void gather(const planar *p, int64_t output, int64_t row, int64_t rows, int64_t down, int64_t right, real *block,
-                   real *to)
+/* Bias and activation of one output. */
+static void finish_lot(const planar *p, int64_t output, real *block)
 {
-    const planar_axis *h = &p->in.down, *w = &p->in.right;
-    const int64_t n = w->out_lots == 1 ? w->out : (w->out - right + w->out_lots - 1) / w->out_lots,
-                  end = PC__MIN((row + rows) * h->out_lots, h->out);
-    const int64_t step = w->out_lots;
     if (p->bias) {
         const vec bias = SPLAT(p->bias[output]);
         for (int64_t i = 0; i < p->run; i += W)
             AT(block + i) = LOAD(block + i) + bias;
     }
     activate(p->s->activation, block, p->run);
-    to += down * w->out + right;
-    if (h->out_lots == 1 && w->out_lots == 1) {
-        planar_copy(block, p->in.across, to, w->out, end - row, n);
+}
+
+/* to[2 * i] = even[i], to[2 * i + 1] = odd[i] for `n` numbers in all. */
+static void interleave(real *restrict to, const real *restrict even, const real *restrict odd, int64_t n)
+{
+    for (int64_t i = 0; i < n / 2; i++)
+        to[2 * i] = even[i], to[2 * i + 1] = odd[i];
+    if (n % 2)
+        to[n - 1] = even[n / 2];
+}
+
+/* The lots of one output that make rows `down` of y, `next` numbers apart, without the ends of rows, to rows of places. */
+static void gather(const planar *p, int64_t row, int64_t rows, int64_t down, const real *block, int64_t next, real *to)
+{
+    const planar_axis *h = &p->in.down, *w = &p->in.right;
+    const int64_t step = w->out_lots, end = PC__MIN((row + rows) * h->out_lots, h->out);
+    to += down * w->out;
+    if (h->out_lots == 1 && step == 1) {
+        planar_copy(block, p->in.across, to, w->out, end - row, w->out);
         return;
     }
     for (int64_t r = row * h->out_lots + down; r < end;
          r += h->out_lots, block += p->in.across, to += h->out_lots * w->out)
-        for (int64_t i = 0; i < n; i++)
-            to[i * step] = block[i];
+        if (step == 2)
+            interleave(to, block, block + next, w->out);
+        else
+            for (int64_t right = 0; right < PC__MIN(step, w->out); right++)
+                for (int64_t i = 0; i < (w->out - right + step - 1) / step; i++)
+                    to[right + i * step] = block[right * next + i];
 }
 
 /* A strip of some outputs to where they lie in y. */
@@ -116,10 +185,12 @@ static void finish(const planar *p, int64_t image, int64_t first, int64_t count,
     for (int64_t o = 0; o < count; o++) {
         char *y = (char *)p->y + ((image * all + first + o) * area + top * w->out) * g->size;
         real *to = p->out_planes && !p->s->half ? (real *)(void *)y : room + o * places;
-        for (int64_t down = 0; down < h->out_lots; down++)
+        for (int64_t down = 0; down < h->out_lots; down++) {
+            real *lots = block + (down * w->out_lots * p->outputs + o) * p->run;
             for (int64_t right = 0; right < w->out_lots; right++)
-                gather(p, first + o, row, rows, down, right,
-                       block + ((down * w->out_lots + right) * p->outputs + o) * p->run, to);
+                finish_lot(p, first + o, lots + right * p->outputs * p->run);
+            gather(p, row, rows, down, lots, p->outputs * p->run, to);
+        }
         if (p->s->half) /* 16-bit numbers take the first half of their room */
             give_reals(g, p->out_planes ? y : (char *)room + o * places * g->size, to, places);
     }
