@@ -231,6 +231,8 @@ static void as_by_the_book(void **state)
         {1, 72, 5, 17, 72, 7, 7, OPTIONS(2, 3, 1, 72)},
         {2, 2, 61, 70, 2, 5, 5, OPTIONS(1, 2, 1, 2)}, /* planes in several parts */
         {2, 3, 50, 66, 3, 3, 3, OPTIONS(2, 1, 1, 3)},
+        {1, 33, 70, 40, 33, 3, 3, OPTIONS(1, 1, 1, 33)}, /* strips that are turned */
+        {1, 70, 40, 80, 70, 7, 7, OPTIONS(4, 3, 1, 70)},
     };
     static const pc_dtype dtypes[] = {PC_F32, PC_F64, PC_F16, PC_BF16};
     (void)state;

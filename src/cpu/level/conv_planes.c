@@ -1,4 +1,5 @@
 /* conv_planes.c: convolutions forward and back to the pictures by planes (planar.h). */
+#include "cpu/level/depthwise.h"
 #include "cpu/level/micro.h"
 #include "cpu/level/planar.h"
 #include "cpu/level/turn.h"
@@ -286,11 +287,17 @@ static pc_status run(planar *p, const void *x, const void *weight, const void *b
 
 pc_status PC__R(planes)(const pc__grouped *s, const void *x, const void *weight, const void *bias, void *y)
 {
+    if (pc__depthwise_turns(s, false, sizeof(real) == sizeof(double)))
+        return PC__R(depthwise_turned_run)(s, x, weight, false, bias, y);
     return run(&(planar){.s = s, .y = y}, x, weight, bias);
 }
 
 pc_status PC__R(planes_input)(const pc__grouped *s, const void *weight, const void *dy, void *dx)
 {
+    if (pc__depthwise_turns(s, true, sizeof(real) == sizeof(double))) {
+        const pc__grouped t = PC__R(depthwise_turned)(s);
+        return PC__R(depthwise_turned_run)(&t, dy, weight, true, NULL, dx);
+    }
     return run(&(planar){.s = s, .y = dx, .back = true}, dy, weight, NULL);
 }
 

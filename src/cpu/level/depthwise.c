@@ -10,6 +10,7 @@ enum {
     WEIGHT_BYTES = 24576,
     SLIDE_MOST = PC__VECTOR_REGISTERS == 32 ? 7 : 5, /* taps of a row in registers */
     APART = 2048,              /* bytes between pixels, a power of 2, from which on they are not */
+    FEW = 4,                   /* vectors of one column where fewer are left */
     ALONE = COLUMNS * VECTORS, /* vectors of one column, or columns of one vector: as many sums */
 };
 
@@ -115,6 +116,8 @@ INLINE void piece_run(const depthwise *d, const window *in, const real *image, c
     int64_t c = some.from;
     for (; vectors > 1 && c + vectors * W <= some.end; c += vectors * W)
         columns_run(d, in, image, c, y, many, vectors);
+    for (; many == 1 && c + FEW * W <= some.end; c += FEW * W) /* one sum would wait for itself */
+        columns_run(d, in, image, c, y, many, FEW);
     for (; c < some.end; c += W) /* the last ones once more, which changes nothing */
         columns_run(d, in, image, PC__MIN(c, some.end - W), y, many, 1);
 }

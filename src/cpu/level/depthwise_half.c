@@ -164,11 +164,17 @@ static void row_run(void *context, int64_t task)
     }
 }
 
-static void pack(const pc__grouped *s, const pc_bf16 *weight, bool turned, const pc_bf16 *bias, float *packed,
-                 float *sums)
+int64_t PC__R(depthwise_halves_packed)(const pc__grouped *s)
 {
-    const int64_t taps = s->kh * s->kw;
-    for (int64_t b = 0; b * N < s->c; b++) {
+    return (s->kh * s->kw + 1) * ((s->c + N - 1) / N) * N;
+}
+
+void PC__R(depthwise_halves_pack)(const pc__grouped *s, const void *weights, bool turned, const void *biases, float *to)
+{
+    const pc_bf16 *weight = weights, *bias = biases;
+    const int64_t taps = s->kh * s->kw, blocks = (s->c + N - 1) / N;
+    float *sums = to + taps * blocks * N;
+    for (int64_t b = 0; b < blocks; b++) {
         const int64_t c = channel_of(s, b);
         for (int64_t k = 0; k < taps; k++) {
             pc_bf16 some[N];
@@ -176,7 +182,7 @@ static void pack(const pc__grouped *s, const pc_bf16 *weight, bool turned, const
             for (int i = 0; i < N; i++)
                 some[i] = weight[(c + i) * taps + (turned ? taps - 1 - k : k)];
             take(both, some, s->is_f16);
-            memcpy(packed + (b * taps + k) * N, both, sizeof both);
+            memcpy(to + (b * taps + k) * N, both, sizeof both);
         }
         vec both[2] = {{0}};
         if (bias)
@@ -185,21 +191,26 @@ static void pack(const pc__grouped *s, const pc_bf16 *weight, bool turned, const
     }
 }
 
-pc_status PC__R(depthwise_halves)(const pc__grouped *s, const void *x, const void *weight, bool turned,
-                                  const void *bias, void *y)
+void PC__R(depthwise_halves_rows)(const pc__grouped *s, const void *x, const float *packed, void *y)
 {
     const int64_t taps = s->kh * s->kw, blocks = (s->c + N - 1) / N, room = s->w - 1 - (s->kw - 1) * s->dw + s->pw;
-    float *slab = pc__alloc_aligned((size_t)((taps + 1) * blocks * N) * sizeof(float), 64);
-    if (!slab)
-        return PC_ERR_MEMORY;
-    lone d = {.s = s, .x = x, .packed = slab, .bias = slab + taps * blocks * N, .y = y};
-    pack(s, weight, turned, bias, slab, slab + taps * blocks * N);
+    lone d = {.s = s, .x = x, .packed = packed, .bias = packed + taps * blocks * N, .y = y};
     d.first = s->pw <= 0 ? 0 : PC__MIN((s->pw + s->sw - 1) / s->sw, s->ow);
     d.end = room < 0 ? d.first : PC__MAX(PC__MIN(room / s->sw + 1, s->ow), d.first);
     d.slides = s->sw == 1 && (s->kw == 3 || s->kw == 5 || s->kw == 7) && s->kw <= SLIDE_MOST &&
                d.end - d.first >= SLIDE(s->kw) * s->dw;
     d.lots = d.slides ? s->dw : 1;
     pc__parallel(pc__threads(8 * s->n * s->oh * s->ow * s->c * taps), s->n * s->oh, row_run, &d);
-    pc__free(slab);
+}
+
+pc_status PC__R(depthwise_halves)(const pc__grouped *s, const void *x, const void *weight, bool turned,
+                                  const void *bias, void *y)
+{
+    float *packed = pc__alloc_aligned((size_t)PC__R(depthwise_halves_packed)(s) * sizeof *packed, 64);
+    if (!packed)
+        return PC_ERR_MEMORY;
+    PC__R(depthwise_halves_pack)(s, weight, turned, bias, packed);
+    PC__R(depthwise_halves_rows)(s, x, packed, y);
+    pc__free(packed);
     return PC_OK;
 }
