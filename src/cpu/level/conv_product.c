@@ -10,7 +10,7 @@ enum {
     PLACES_MOST = 64,       /* more pay for packed weights */
     OUTPUTS = 4,            /* at least so many for each place */
     COLUMNS_MOST = 2,       /* of y; more fill a tile */
-    OUTPUTS_LEAST = 64,     /* each number of a window that is copied is multiplied with so many */
+    OUTPUTS_LEAST = 24,     /* each number of a window that is copied is multiplied with so many */
     WINDOWS_MOST = 4 << 20, /* bytes at once, */
     PICTURE_MOST = 4,       /* but up to so many times that of one picture */
 };
