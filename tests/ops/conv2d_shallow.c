@@ -1,4 +1,4 @@
-/* Convolutions of 16-bit pictures of up to eight channels: tiles at every edge, kernels of many taps, outputs in several
+/* Convolutions of 16-bit pictures, most of up to eight channels: tiles at every edge, kernels of many taps, outputs in several
  * groups, odd numbers of everything; and numbers that are infinite, which zero weights make no zeros of. */
 #include "channels_last.h"
 #include "device.h"
@@ -61,6 +61,8 @@ static void as_in_double(void **state)
         {9, 6, 17, 17, 7, 4, 4, 1, 0, 2, PC_ACTIVATION_TANH},     {1, 8, 30, 30, 8, 5, 5, 1, 6, 1, PC_ACTIVATION_RELU},
         {2, 3, 13, 15, 5, 3, 3, 1, 1, 1, PC_ACTIVATION_RELU},     {1, 1, 20, 23, 1, 3, 3, 2, 1, 1, PC_ACTIVATION_NONE},
         {3, 2, 9, 11, 16, 1, 1, 1, 0, 1, PC_ACTIVATION_NONE},     {2, 5, 7, 8, 8, 1, 1, 1, 0, 1, PC_ACTIVATION_RELU},
+        {2, 24, 11, 13, 40, 3, 3, 1, 1, 1, PC_ACTIVATION_NONE},   {3, 33, 9, 30, 33, 3, 3, 2, 1, 1, PC_ACTIVATION_NONE},
+        {2, 256, 6, 7, 64, 3, 3, 1, 1, 1, PC_ACTIVATION_NONE}, /* many weights for few places */
         {1, 4, 8, 45, 2, 5, 5, 1, 2, 1, PC_ACTIVATION_NONE},      {2, 8, 5, 6, 3, 4, 4, 2, 3, 1, PC_ACTIVATION_RELU},
     };
     (void)state;

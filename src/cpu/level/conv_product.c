@@ -3,13 +3,19 @@
  *     y = windows weight^T        dweight = dy^T windows        dx = the windows dy weight, added up where they overlap
  *
  * For places so few that to pack the weights would take as long as to multiply; for pictures so small that a row of places fills no
- * tile; and for dx under a stride, where no convolution leads back. Where a kernel is one tap, the pictures are the windows. */
+ * tile; for weights of bfloat16, of which a product makes pairs; and for dx under a stride, where no convolution leads back. Where a
+ * kernel is one tap, the pictures are the windows. */
 #include "cpu/level/conv.h"
+#include "cpu/level/pairs.h"
 
 enum {
-    PLACES_MOST = 64,       /* more pay for packed weights */
-    OUTPUTS = 4,            /* at least so many for each place */
-    COLUMNS_MOST = 2,       /* of y; more fill a tile */
+    PLACES_MOST = 64, /* more pay for packed weights */
+    OUTPUTS = 4,      /* at least so many for each place */
+    COLUMNS_MOST = 2, /* of y; more fill a tile */
+    PAIRS_OUTPUTS = 32,
+    PAIRS_INPUTS = 24,
+    SUMS_PLACES = 400,
+    SUMS_LEAST = 1 << 17,
     OUTPUTS_LEAST = 24,     /* each number of a window that is copied is multiplied with so many */
     WINDOWS_MOST = 4 << 20, /* bytes at once, */
     PICTURE_MOST = 4,       /* but up to so many times that of one picture */
@@ -33,9 +39,12 @@ static bool multiplies(const pc__conv *s)
            (s->activation == PC__ACT_NONE || !s->half);
 }
 
+/* Pairs of bfloat16, of which places lie side by side in a product alone; and sums so many that chunks of few places have too many. */
 bool PC__R(conv2d_weights_are_product)(const pc__conv *s)
 {
-    return multiplies(s) && pc__conv_yw(s) <= COLUMNS_MOST;
+    const bool pairs = s->half && !s->is_f16 && s->o >= PAIRS_OUTPUTS && s->c >= PAIRS_INPUTS && pc__has_pairs();
+    const bool many = places_of(s) <= SUMS_PLACES && s->o * s->kh * s->kw * s->c >= SUMS_LEAST;
+    return multiplies(s) && (pc__conv_yw(s) <= COLUMNS_MOST || pairs || many);
 }
 
 bool PC__R(conv2d_input_is_product)(const pc__conv *s)
