@@ -343,6 +343,9 @@ static void any_rows(void **state)
     check_rows(5000, 24, &plain_way, true);
     check_rows(3000, 40, &(way){.dtype = PC_BF16, .parameters = PC_F32}, true);
     check_rows(2113, 261, &(way){.dtype = PC_BF16, .parameters = PC_F32}, true);
+    check_rows(1, 300001, &plain_way, true);
+    check_rows(3, 70000, &(way){.dtype = PC_BF16, .parameters = PC_BF16, .skip = 1}, false);
+    check_rows(2, 65536, &(way){.dtype = PC_F64, .parameters = PC_F64}, true);
     assert_no_leak();
 }
 
@@ -424,10 +427,40 @@ static void any_threads(void **state)
     assert_no_leak();
 }
 
+/* Long rows without weight and bias are those with ones and zeros, by whatever number of threads. */
+static void long_rows(void **state)
+{
+    (void)state;
+    enum { N = 70001 };
+    const int before = pc_threads_get();
+    PC_SCOPE {
+        pc_seed(4);
+        pc_tensor *x = pc_randn(PC_SHAPE(2, N), PC_F32, test_device()),
+                  *g = pc_randn(PC_SHAPE(2, N), PC_F32, test_device());
+        pc_tensor *weight = pc_ones(PC_SHAPE(N), PC_F32, test_device()),
+                  *bias = pc_zeros(PC_SHAPE(N), PC_F32, test_device()), *y[3], *dx[3];
+        assert_ok(pc_require_grad(weight, true));
+        for (int k = 0; k < 3; k++) {
+            pc_tensor *leaf = pc_detach(x);
+            pc_threads_set(k ? 5 : 1);
+            assert_ok(pc_require_grad(leaf, true));
+            y[k] = pc_fn_layer_norm(leaf, PC_SHAPE(N), k > 1 ? weight : NULL, k > 1 ? bias : NULL, 1e-5);
+            assert_ok(pc_backward_with(y[k], g));
+            dx[k] = pc_grad(leaf);
+        }
+        assert_close(pc_item(pc_sum(pc_ne(y[0], y[1]))), 0, 0);
+        assert_close(pc_item(pc_sum(pc_ne(dx[0], dx[1]))), 0, 0);
+        assert_close(pc_item(pc_max(pc_abs(pc_sub(y[0], y[2])))), 0, 1e-6);
+        assert_close(pc_item(pc_max(pc_abs(pc_sub(dx[0], dx[2])))), 0, 1e-6);
+    }
+    pc_threads_set(before);
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bad_rows),    cmocka_unit_test(bad_channels),  cmocka_unit_test(any_channels),
     cmocka_unit_test(any_rows),    cmocka_unit_test(far_from_zero), cmocka_unit_test(nothing),
-    cmocka_unit_test(any_threads),
+    cmocka_unit_test(any_threads), cmocka_unit_test(long_rows),
 };
 
 int main(void)

@@ -1,5 +1,5 @@
 /* norm_rows.c: layer_norm and rms_norm: a row at a time, which stays in the first-level cache; short ones by
- * norm_lots.c. One template, compiled for float and double. */
+ * norm_lots.c, few long ones by norm_long.c. One template, compiled for float and double. */
 #include "cpu/level/norm.h"
 
 #include <math.h>
@@ -94,6 +94,11 @@ static void fill(work *w, const pc_tensor *weight, const pc_tensor *bias, bool i
     w->bias = vector((char *)w->parameters + n * size_of(is_f64), bias, n, 0, is_f64);
 }
 
+static bool is_long(const work *w)
+{
+    return w->a->n >= PC__NORM_LONG && w->rows <= PC__NORM_LONG_ROWS;
+}
+
 static pc_status forward(const pc_call *call)
 {
     const pc_tensor *x = call->in[0];
@@ -102,11 +107,15 @@ static pc_status forward(const pc_call *call)
     if (w.rows * n == 0)
         return PC_OK;
     const bool is_f64 = x->dtype == PC_F64;
+    const pc_tensor *weight = w.a->has_weight ? call->in[1] : NULL,
+                    *bias = w.a->has_bias ? call->in[1 + w.a->has_weight] : NULL;
+    if (is_long(&w))
+        return (is_f64 ? PC__K(norm_long_f64) : PC__K(norm_long_f32))(call, weight, bias);
     const int threads = pc__threads(w.rows * n * 24);
     w.together = PC__MAX(PART / n, 1);
     w.size *= w.turns ? 2 : w.half;
     PC__TRY(take_room(&w, threads, 0, is_f64));
-    fill(&w, w.a->has_weight ? call->in[1] : NULL, w.a->has_bias ? call->in[1 + w.a->has_weight] : NULL, is_f64);
+    fill(&w, weight, bias, is_f64);
     pc__parallel(threads, (w.rows + w.together - 1) / w.together, is_f64 ? forward_f64 : forward_f32, &w);
     pc__free(w.parameters);
     return PC_OK;
@@ -139,6 +148,9 @@ PC__KERNEL(layer_norm_backward)
     const int64_t n = w.a->n;
     const bool is_f64 = x->dtype == PC_F64, sums = w.a->needs[1] || w.a->needs[2];
     const int threads = pc__threads(w.rows * n * 40);
+    const pc_tensor *weight = w.a->has_weight ? call->in[3] : NULL;
+    if (is_long(&w) && w.rows > 0)
+        return (is_f64 ? PC__K(norm_long_backward_f64) : PC__K(norm_long_backward_f32))(call, weight);
     cut(&w);
     w.size *= 4;
     if (n == 0)
@@ -147,7 +159,7 @@ PC__KERNEL(layer_norm_backward)
     PC__TRY(take_room(&w, threads, sums ? 2 * w.parts * n : 0, is_f64));
     if (w.sums && !w.few)
         memset(w.sums, 0, (size_t)(2 * w.parts * n) * sizeof *w.sums);
-    fill(&w, w.a->has_weight ? call->in[3] : NULL, NULL, is_f64);
+    fill(&w, weight, NULL, is_f64);
     pc__parallel(threads, w.parts, is_f64 ? backward_f64 : backward_f32, &w);
     for (int i = 1; i < 3; i++)
         if (w.a->needs[i])
