@@ -6,14 +6,18 @@
 #include "ops/reduce.h"
 #include "tensor/call.h"
 
-enum { PIECE = 16384 }; /* elements of a task */
+enum {
+    PIECE = 16384, /* elements of a task */
+    SOME = 64,     /* columns of one, at least */
+};
 
 typedef struct work {
     const pc__reduce_attributes *a;
     const void *g, *x, *most;
     const int64_t *place;
     void *dx;
-    int64_t count, rows; /* elements in all, rows of `inner` in a task */
+    int64_t count, rows;     /* elements in all, rows of `inner` in a task; */
+    int64_t columns, outers; /* or of inner and of outer in one that has all that is reduced; columns 0: not so */
     _Atomic int64_t chosen;
 } work;
 
@@ -33,9 +37,30 @@ typedef struct work {
                     dx[row * inner + i - outer * inner] = ((const T *)w->g)[i];                                        \
             }                                                                                                          \
     }
-PLACES(uint16_t)
-PLACES(uint32_t)
-PLACES(uint64_t)
+/* The same of some columns of all rows that are reduced together. */
+#define COLUMNS(T)                                                                                                     \
+    static void columns_##T(void *context, int64_t task)                                                               \
+    {                                                                                                                  \
+        const work *w = context;                                                                                       \
+        const int64_t inner = w->a->inner, reduced = w->a->reduced, across = (inner + w->columns - 1) / w->columns;    \
+        const int64_t from = task % across * w->columns, n = PC__MIN(w->columns, inner - from);                        \
+        const int64_t first = task / across * w->outers, end = PC__MIN(first + w->outers, w->a->outer);                \
+        if (n == inner)                                                                                                \
+            memset((T *)w->dx + first * reduced * inner, 0, (size_t)((end - first) * reduced * inner) * sizeof(T));    \
+        for (int64_t outer = first; outer < end; outer++) {                                                            \
+            T *dx = (T *)w->dx + outer * reduced * inner + from;                                                       \
+            const T *g = (const T *)w->g + outer * inner + from;                                                       \
+            const int64_t *place = w->place + outer * inner + from;                                                    \
+            for (int64_t r = 0; n < inner && r < reduced; r++)                                                         \
+                memset(dx + r * inner, 0, (size_t)n * sizeof *dx);                                                     \
+            for (int64_t i = 0; i < n; i++)                                                                            \
+                dx[place[i] * inner + i] = g[i];                                                                       \
+        }                                                                                                              \
+    }
+#define MOVES(T) PLACES(T) COLUMNS(T)
+MOVES(uint16_t)
+MOVES(uint32_t)
+MOVES(uint64_t)
 
 #define OF_DTYPE(T)                                                                                                    \
     static bool is_most_##T(const work *w, int64_t i)                                                                  \
@@ -61,6 +86,33 @@ PLACES(uint64_t)
 OF_DTYPE(float)
 OF_DTYPE(double)
 
+/* Whether tasks have all that is reduced together, and no place is looked at twice: not of long rows that are few. */
+static bool cut_by_columns(work *w)
+{
+    const int64_t inner = w->a->inner, whole = PC__MAX(w->a->reduced * inner, 1);
+    if (whole > PIECE && inner < SOME)
+        return false;
+    w->outers = PC__MAX(PIECE / whole, 1);
+    w->columns = whole <= PIECE ? PC__MAX(inner, 1) : PC__MIN(PC__MAX(PIECE / w->a->reduced / SOME, 1) * SOME, inner);
+    return true;
+}
+
+/* To the places of single results. */
+static void move_all(work *w, int threads, size_t size)
+{
+    const pc__reduce_attributes *a = w->a;
+    if (!cut_by_columns(w)) {
+        pc__parallel(threads, (a->outer * a->reduced + w->rows - 1) / w->rows,
+                     size == 2   ? places_uint16_t
+                     : size == 4 ? places_uint32_t
+                                 : places_uint64_t,
+                     w);
+        return;
+    }
+    const int64_t tasks = (a->outer + w->outers - 1) / w->outers * ((a->inner + w->columns - 1) / w->columns);
+    pc__parallel(threads, tasks, size == 2 ? columns_uint16_t : size == 4 ? columns_uint32_t : columns_uint64_t, w);
+}
+
 pc_status pc__cpu_max_backward(const pc_call *call)
 {
     const pc__reduce_attributes *a = call->attributes;
@@ -75,9 +127,7 @@ pc_status pc__cpu_max_backward(const pc_call *call)
         return PC_OK;
     if (!a->whole) {
         w.place = pc__data(call->in[1]);
-        const int64_t tasks = (a->outer * a->reduced + w.rows - 1) / w.rows;
-        const size_t size = pc_dtype_size(call->in[0]->dtype);
-        pc__parallel(threads, tasks, size == 2 ? places_uint16_t : size == 4 ? places_uint32_t : places_uint64_t, &w);
+        move_all(&w, threads, pc_dtype_size(call->in[0]->dtype));
         return PC_OK;
     }
     const int64_t tasks = (w.count + PIECE - 1) / PIECE;

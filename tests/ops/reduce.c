@@ -427,6 +427,27 @@ static void gradients_reach_every_order(void **state)
     assert_no_leak();
 }
 
+/* The gradient goes to the greatest alone, whichever way tasks are cut: all that is reduced, some columns of it, or some rows. */
+static void gradients_of_maxima(void **state)
+{
+    static const int64_t list[][3] = {{2, 13, 3001}, {3, 20000, 2}, {700, 5, 3}, {1, 300, 130}, {40, 7, 64}};
+    static const pc_dtype dtypes[] = {PC_F32, PC_F64};
+    (void)state;
+    for (int i = 0; i < (int)(sizeof list / sizeof *list); i++)
+        PC_SCOPE {
+            pc_seed(5);
+            pc_tensor *x = pc_cast(pc_randn(pc_shape_of(3, list[i]), PC_F32, test_device()), dtypes[i % 2]);
+            pc_tensor *leaf = pc_detach(x), *most = NULL;
+            assert_ok(pc_require_grad(leaf, true));
+            most = pc_max_dim(leaf, 1, true, NULL);
+            pc_tensor *g = pc_cast(pc_randn(pc_tensor_shape(most), PC_F32, test_device()), dtypes[i % 2]);
+            assert_ok(pc_backward_with(most, g));
+            pc_tensor *wanted = pc_mul(pc_cast(pc_eq(x, pc_detach(most)), dtypes[i % 2]), g);
+            assert_close(pc_item(pc_sum(pc_ne(pc_grad(leaf), wanted))), 0, 0);
+        }
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(places_of_the_first),
     cmocka_unit_test(any_dims_in_any_order),
@@ -439,6 +460,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(sums_of_gapped_views),
     cmocka_unit_test(columns_of_any_size),
     cmocka_unit_test(max_dim_keeps_what_was_asked_for),
+    cmocka_unit_test(gradients_of_maxima),
 };
 
 int main(void)

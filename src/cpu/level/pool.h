@@ -55,7 +55,8 @@ static inline pc_status pool_run(pooling *p, int64_t size, int64_t tasks, pc__pa
     enum { ON_STACK = 1 << 14 };
     const pc__pool *s = p->s;
     const int64_t places = s->n * pc__pool_oh(s) * pc__pool_ow(s) * s->kh * s->kw * s->c;
-    const int threads = pc__threads((s->half ? 24 : 8) * places);
+    const int64_t slow = PC__MAX(W / PC__MAX(s->c, 1), 1); /* few channels fill no vectors */
+    const int threads = pc__threads((s->half ? 24 : 8) * slow * places);
     _Alignas(64) real few[ON_STACK / sizeof(real)];
     p->rooms = few, p->size = round_up(size, W);
     if (s->n == 0 || s->c == 0)
