@@ -9,6 +9,7 @@ enum {
     COLUMNS = 128, /* channels of a block at most */
     WIDE = 512,    /* numbers of rows of all channels that are gone through as one */
     PART = 32768,  /* numbers of a task at most */
+    SMALL = 256,   /* numbers of planes that are done by lots of SOME numbers */
     COEFFICIENTS = 5,
     BIAS = 4, /* which of them */
 };
@@ -35,7 +36,8 @@ typedef struct work {
 /* A task: from `at` on so many rows of neighbouring channels, or of one channel so many numbers. */
 typedef struct place {
     int64_t at, rows, columns, channel, batch, part;
-    int64_t wide; /* numbers of rows side by side that are gone through as one, so that few channels fill vectors */
+    int64_t wide;   /* numbers of rows side by side that are gone through as one, so that few channels fill vectors */
+    int64_t planes; /* tasks from this one on that are done together, whole planes one behind the other; 0: this one */
 } place;
 
 static place place_of(const work *w, int64_t task)
@@ -65,6 +67,13 @@ static inline void step_on(const work *w, place *p, int64_t task)
     p->at += w->a->inner;
     p->channel++;
     p->part++;
+}
+
+/* The next one of p's planes. */
+static inline void next_plane(const work *w, int64_t *channel, int64_t *batch)
+{
+    if (++*channel == w->a->channels)
+        *channel = 0, *batch += w->batches > 1;
 }
 
 /* Which of weight and bias a channel has. */
@@ -152,8 +161,14 @@ static void run_some(void *context, int64_t i)
     const pass *all = context;
     const work *w = all->work;
     const int64_t first = i * w->together, end = PC__MIN(first + w->together, w->tasks);
+    const bool small = w->planar && w->pieces == 1 && w->a->inner <= SMALL;
     place p = place_of(w, first);
-    for (int64_t task = first; task < end; step_on(w, &p, ++task))
+    for (int64_t task = first; small && task < end; task += p.planes) {
+        p = place_of(w, task);
+        p.planes = PC__MIN(SOME / w->a->inner, end - task);
+        all->run(w, &p);
+    }
+    for (int64_t task = first; !small && task < end; step_on(w, &p, ++task))
         all->run(w, &p);
 }
 
