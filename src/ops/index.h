@@ -1,5 +1,5 @@
 /* index.h: attributes of ops that go by indices along a dimension, and of those that go along one in order. Their kernels
- * get contiguous tensors, and indices in int64. */
+ * get contiguous tensors, but gather's off CUDA views that pc__gather_strides knows, and indices in int64. */
 #ifndef PC__OP_INDEX_H
 #define PC__OP_INDEX_H
 
@@ -11,6 +11,10 @@ typedef struct pc__index_attributes {
     int64_t skip;  /* *_backward: the place whose gradient stays 0; -1: there is none */
     int64_t apart; /* gather_backward: no two entries of a list name the same place */
 } pc__index_attributes;
+
+/* Elements from one to the next of t's dimensions before `dim`, of it, and of those behind, each taken as one; false where they are none
+ * in memory. */
+bool pc__gather_strides(const pc_tensor *t, int dim, int64_t *outer, int64_t *along, int64_t *inner);
 
 typedef struct pc__flip_attributes {
     uint64_t dims; /* as bits */

@@ -29,6 +29,40 @@ static pc_tensor *cut_to(pc_tensor *t, const pc_tensor *index, int dim)
     return t;
 }
 
+/* Dimensions [from, end) as one: elements from one of it to the next; false where it is none in memory. */
+static bool merged(const pc_tensor *t, int from, int end, int64_t *step)
+{
+    int64_t next = 0;
+    bool any = false;
+    *step = 0;
+    for (int d = end - 1; d >= from; d--) {
+        if (t->shape[d] == 1)
+            continue;
+        if (any && t->strides[d] != next)
+            return false;
+        *step = any ? *step : t->strides[d];
+        next = t->strides[d] * t->shape[d];
+        any = true;
+    }
+    return true;
+}
+
+bool pc__gather_strides(const pc_tensor *t, int dim, int64_t *outer, int64_t *along, int64_t *inner)
+{
+    *along = t->strides[dim];
+    const bool outer_one = merged(t, 0, dim, outer);
+    return merged(t, dim + 1, t->ndim, inner) && outer_one;
+}
+
+/* What is picked from where it lies, off CUDA, if that is known by three strides; else without gaps. NULL flows. */
+static pc_tensor *readable(pc_tensor *t, int dim)
+{
+    int64_t strides[3];
+    const bool lies =
+        t && t->storage->device.type != PC_CUDA && pc__gather_strides(t, dim, &strides[0], &strides[1], &strides[2]);
+    return lies ? t : pc_contiguous(t);
+}
+
 pc_tensor *pc_gather(pc_tensor *a, int dim, pc_tensor *index)
 {
     PC__NEED_OR(NULL, a);
@@ -42,8 +76,9 @@ pc_tensor *pc_gather(pc_tensor *a, int dim, pc_tensor *index)
         pc_tensor *from = lined(a), *at = lined(index);
         if (!from || !at || !covers("gather", from, at, (int)attributes.dim, true))
             break;
-        pc_tensor *picked = PC__CALL(gather, &attributes, pc_contiguous(cut_to(from, at, (int)attributes.dim)),
-                                     pc__places("gather", at));
+        pc_tensor *picked =
+            PC__CALL(gather, &attributes, readable(cut_to(from, at, (int)attributes.dim), (int)attributes.dim),
+                     pc__places("gather", at));
         result = pc_keep(pc_reshape(picked, shape));
     }
     return result;

@@ -94,8 +94,41 @@ static void sums_of_many(void **state)
     assert_no_leak();
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(refuses), cmocka_unit_test(out_of_range),
-                                          cmocka_unit_test(sums_of_many)};
+/* Views are picked from where they lie: the same as from copies of them. */
+static void picks_from_views(void **state)
+{
+    (void)state;
+    static const pc_dtype dtypes[] = {PC_F32, PC_BF16, PC_I64, PC_U8};
+    for (int k = 0; k < 4; k++)
+        PC_SCOPE {
+            pc_seed(6);
+            pc_tensor *x = pc_cast(pc_mul_scalar(pc_rand(PC_SHAPE(6, 5, 8, 4), PC_F32, test_device()), 100), dtypes[k]);
+            pc_tensor *views[] = {pc_permute(x, PC_SHAPE(2, 0, 3, 1)),
+                                  pc_slice(x, 2, 1, 8, 3),
+                                  pc_slice(pc_permute(x, PC_SHAPE(0, 2, 1, 3)), 0, 1, 6, 2),
+                                  pc_expand(pc_slice(x, 3, 2, 3, 1), PC_SHAPE(6, 5, 8, 4)),
+                                  pc_expand(pc_slice(x, 1, 2, 3, 1), PC_SHAPE(6, 5, 8, 4)),
+                                  pc_transpose(x, 1, 3)};
+            for (int v = 0; v < 6; v++)
+                for (int dim = 0; dim < 4; dim++) {
+                    pc_shape shape = pc_tensor_shape(views[v]);
+                    const double n = (double)shape.dim[dim];
+                    shape.dim[dim] = 3;
+                    pc_tensor *index = pc_cast(pc_mul_scalar(pc_rand(shape, PC_F32, test_device()), n * 0.999), PC_I64);
+                    pc_tensor *picked = pc_gather(views[v], dim, index);
+                    assert_not_null_ok(picked);
+                    assert_close(pc_item(pc_sum(pc_ne(picked, pc_gather(pc_contiguous(views[v]), dim, index)))), 0, 0);
+                }
+        }
+    assert_no_leak();
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(refuses),
+    cmocka_unit_test(out_of_range),
+    cmocka_unit_test(sums_of_many),
+    cmocka_unit_test(picks_from_views),
+};
 
 int main(void)
 {

@@ -10,6 +10,8 @@ typedef struct scattering {
     const char *from;
     char *to;
     int64_t n, count, inner, parts; /* n: places along dim of what is picked from, or added to; parts of one of outer */
+    int64_t next_outer, next, next_inner; /* elements from one to the next in what is picked from */
+    int64_t outers, together;             /* of outer in all, and in a task, which has whole ones where `parts` is 1 */
 } scattering;
 
 typedef void (*element_fn)(const scattering *s, int64_t outer, int64_t first, int64_t end);
@@ -29,14 +31,21 @@ typedef void (*element_fn)(const scattering *s, int64_t outer, int64_t first, in
     static void gather_##T(const scattering *s, int64_t outer, int64_t first, int64_t end)                             \
     {                                                                                                                  \
         if (s->inner == 1) {                                                                                           \
-            const T *restrict row = (const T *)(const void *)s->from + outer * s->n;                                   \
+            const T *restrict row = (const T *)(const void *)s->from + outer * s->next_outer;                          \
             const int64_t *restrict index = s->index + outer * s->count;                                               \
             T *restrict out = (T *)(void *)s->to + outer * s->count;                                                   \
-            for (int64_t i = 0; i < s->count; i++)                                                                     \
-                out[i] = row[index[i]];                                                                                \
+            if (s->next == 1)                                                                                          \
+                for (int64_t i = 0; i < s->count; i++)                                                                 \
+                    out[i] = row[index[i]];                                                                            \
+            else                                                                                                       \
+                for (int64_t i = 0; i < s->count; i++)                                                                 \
+                    out[i] = row[index[i] * s->next];                                                                  \
             return;                                                                                                    \
         }                                                                                                              \
-        EACH_ENTRY(T, T, to[entry] = from[place])                                                                      \
+        const T *from = (const T *)(const void *)s->from + outer * s->next_outer;                                      \
+        for (int64_t i = 0, at = outer * s->count * s->inner; i < s->count; i++, at += s->inner)                       \
+            for (int64_t c = first; c < end; c++)                                                                      \
+                ((T *)(void *)s->to)[at + c] = from[s->index[at + c] * s->next + c * s->next_inner];                   \
     }
 GATHER(uint8_t)
 GATHER(uint16_t)
@@ -62,8 +71,10 @@ typedef struct running {
 static void run_part(void *context, int64_t part)
 {
     const running *r = context;
-    const int64_t first = part % r->s->parts * COLUMNS;
-    r->element(r->s, part / r->s->parts, first, PC__MIN(first + COLUMNS, r->s->inner));
+    const scattering *s = r->s;
+    const int64_t first = part % s->parts * COLUMNS, outer = part / s->parts * s->together;
+    for (int64_t i = outer; i < PC__MIN(outer + s->together, s->outers); i++)
+        r->element(s, i, first, PC__MIN(first + COLUMNS, s->inner));
 }
 
 /* `whole` is [outer, n, inner], the index [outer, count, inner]. */
@@ -76,10 +87,13 @@ static pc_status run(scattering *s, const pc_tensor *whole, element_fn element)
     s->count = index->shape[a->dim];
     s->inner = pc__inner_of(index, a->dim);
     s->parts = (s->inner + COLUMNS - 1) / COLUMNS;
+    s->outers = pc__outer_of(index, a->dim);
+    s->together = s->parts == 1 ? PC__MAX(COLUMNS / PC__MAX(s->count * s->inner, 1), 1) : 1;
+    pc__gather_strides(whole, (int)a->dim, &s->next_outer, &s->next, &s->next_inner);
     PC__TRY(pc__places_check(s->call->op->name, index, s->n));
     const int64_t entries = pc_tensor_count(index);
     if (entries)
-        pc__parallel(pc__threads(entries * 32), pc__outer_of(index, a->dim) * s->parts, run_part,
+        pc__parallel(pc__threads(entries * 32), (s->outers + s->together - 1) / s->together * s->parts, run_part,
                      &(running){s, element});
     return PC_OK;
 }
