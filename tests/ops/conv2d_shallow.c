@@ -63,7 +63,9 @@ static void as_in_double(void **state)
         {3, 2, 9, 11, 16, 1, 1, 1, 0, 1, PC_ACTIVATION_NONE},     {2, 5, 7, 8, 8, 1, 1, 1, 0, 1, PC_ACTIVATION_RELU},
         {2, 24, 11, 13, 40, 3, 3, 1, 1, 1, PC_ACTIVATION_NONE},   {3, 33, 9, 30, 33, 3, 3, 2, 1, 1, PC_ACTIVATION_NONE},
         {2, 256, 6, 7, 64, 3, 3, 1, 1, 1, PC_ACTIVATION_NONE}, /* many weights for few places */
-        {1, 4, 8, 45, 2, 5, 5, 1, 2, 1, PC_ACTIVATION_NONE},      {2, 8, 5, 6, 3, 4, 4, 2, 3, 1, PC_ACTIVATION_RELU},
+        {2, 70, 9, 11, 3, 1, 1, 1, 0, 1, PC_ACTIVATION_RELU},  /* dot products */
+        {1, 64, 6, 5, 1, 1, 1, 1, 0, 1, PC_ACTIVATION_NONE},      {1, 4, 8, 45, 2, 5, 5, 1, 2, 1, PC_ACTIVATION_NONE},
+        {2, 8, 5, 6, 3, 4, 4, 2, 3, 1, PC_ACTIVATION_RELU},
     };
     (void)state;
     for (int i = 0; i < (int)(sizeof list / sizeof *list); i++)

@@ -73,7 +73,7 @@ pc_status PC__R(conv2d_ordered)(const pc__conv *s, const void *x, const void *we
     const geometry g = geometry_of(s);
     int64_t area, count;
     const pc_dtype dtype = s->half && !s->is_f16 ? PC_BF16 : PC_F32;
-    const bool narrow = !s->x_planes && !s->y_planes && PC__R(conv2d_is_narrow)(s);
+    const bool narrow = !s->x_planes && !s->y_planes && (PC__R(conv2d_is_narrow)(s) || PC__R(conv2d_is_product)(s));
     if (!narrow && !is_narrow_product(s) && pc__conv2d_is_planar(dtype, s->o, g.yw, s->kw, s->sw, s->pool))
         return PC__R(conv2d_planar)(s, x, weight, bias, y);
     if (!s->x_planes && !s->y_planes)

@@ -12,6 +12,8 @@ enum {
     PLACES_MOST = 64, /* more pay for packed weights */
     OUTPUTS = 4,      /* at least so many for each place */
     COLUMNS_MOST = 2, /* of y; more fill a tile */
+    DOTS_OUTPUTS = 3, /* of one tap: a vector of inputs is multiplied for each, */
+    DOTS_INPUTS = 64, /* which are so many at least */
     PAIRS_OUTPUTS = 32,
     PAIRS_INPUTS = 24,
     SUMS_PLACES = 400,
@@ -26,9 +28,15 @@ static int64_t places_of(const pc__conv *s)
     return s->n * pc__conv_yh(s) * pc__conv_yw(s);
 }
 
+static bool one_tap(const pc__conv *s)
+{
+    return s->kh * s->kw == 1 && s->sh == 1 && s->sw == 1 && s->ph == 0 && s->pw == 0;
+}
+
 bool PC__R(conv2d_is_product)(const pc__conv *s)
 {
-    return s->pool <= 1 && places_of(s) <= PLACES_MOST && s->o >= OUTPUTS * places_of(s);
+    const bool dots = one_tap(s) && s->o <= DOTS_OUTPUTS && s->c >= DOTS_INPUTS;
+    return s->pool <= 1 && (dots || (places_of(s) <= PLACES_MOST && s->o >= OUTPUTS * places_of(s)));
 }
 
 /* 16-bit gradients before an activation would have to be rounded once more. */
@@ -50,11 +58,6 @@ bool PC__R(conv2d_weights_are_product)(const pc__conv *s)
 bool PC__R(conv2d_input_is_product)(const pc__conv *s)
 {
     return multiplies(s) && (pc__conv_yw(s) <= COLUMNS_MOST || s->sh > 1 || s->sw > 1 || places_of(s) <= PLACES_MOST);
-}
-
-static bool one_tap(const pc__conv *s)
-{
-    return s->kh * s->kw == 1 && s->sh == 1 && s->sw == 1 && s->ph == 0 && s->pw == 0;
 }
 
 /* `wide`: 16-bit factors have a product of reals. */
