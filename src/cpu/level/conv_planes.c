@@ -31,6 +31,7 @@ static int vectors_for(int64_t rows)
     return vectors;
 }
 
+#ifndef PC__DOUBLE
 enum { ALONE = 8 }; /* vectors of a row that is made alone: as many sums as keep the multipliers busy */
 
 /* A tile of one row and one plane. */
@@ -80,6 +81,8 @@ static void alone_columns(tile *t, int64_t columns)
     }
 }
 
+#endif
+
 /* Some taps of some outputs of a block of groups, group by group. */
 static void multiply_taps(const planar *p, tile *t, const real *weight, const real *planes, int64_t group,
                           int64_t first, int64_t count, int64_t columns, real *block)
@@ -90,11 +93,13 @@ static void multiply_taps(const planar *p, tile *t, const real *weight, const re
     int64_t n = PC__MIN(p->to - first % p->to, count);
     for (; count > 0; planes += p->from * next, weight += p->next_group, block += n * p->run, count -= n) {
         n = PC__MIN(n, count);
+#ifndef PC__DOUBLE
         if (n == 1 && t->planes == 1) {
             t->a = weight, t->b = planes, t->c = block;
             alone_columns(t, columns);
             continue;
         }
+#endif
         const int vectors = vectors_for(n);
         for (int64_t j = 0; j < columns; j += vectors * W) {
             const int many = (int)PC__MIN((columns - j + W - 1) / W, vectors);
@@ -287,17 +292,21 @@ static pc_status run(planar *p, const void *x, const void *weight, const void *b
 
 pc_status PC__R(planes)(const pc__grouped *s, const void *x, const void *weight, const void *bias, void *y)
 {
-    if (pc__depthwise_turns(s, false, sizeof(real) == sizeof(double)))
+#ifndef PC__DOUBLE
+    if (pc__depthwise_turns(s, false))
         return PC__R(depthwise_turned_run)(s, x, weight, false, bias, y);
+#endif
     return run(&(planar){.s = s, .y = y}, x, weight, bias);
 }
 
 pc_status PC__R(planes_input)(const pc__grouped *s, const void *weight, const void *dy, void *dx)
 {
-    if (pc__depthwise_turns(s, true, sizeof(real) == sizeof(double))) {
+#ifndef PC__DOUBLE
+    if (pc__depthwise_turns(s, true)) {
         const pc__grouped t = PC__R(depthwise_turned)(s);
         return PC__R(depthwise_turned_run)(&t, dy, weight, true, NULL, dx);
     }
+#endif
     return run(&(planar){.s = s, .y = dx, .back = true}, dy, weight, NULL);
 }
 

@@ -1,6 +1,7 @@
 /* convolve.c: the three ops of convolutions with taps apart or channels in groups: which kernels do them. */
 #include "cpu/level/convolve.h"
 
+#include "cpu/level/depthwise.h"
 #include "cpu/level/halves.h"
 #include "cpu/level/kernels.h"
 #include "ops/convolve.h"
@@ -39,8 +40,9 @@ static bool planar(const pc__convolve_attributes *a, const pc__grouped *s)
 static bool alone_in_halves(const pc__convolve_attributes *a, const pc__grouped *s, bool back)
 {
     if (planar(a, s))
-        return pc__depthwise_turns(s, back, false);
-    return pc__is_depthwise(s) && s->o == s->c && s->c >= PC__HALVES && !(back && (s->sh > 1 || s->sw > 1));
+        return pc__depthwise_turns(s, back);
+    return DEPTHWISE_HALVES && pc__is_depthwise(s) && s->o == s->c && s->c >= PC__HALVES &&
+           !(back && (s->sh > 1 || s->sw > 1));
 }
 
 /* Planes of groups are faster from numbers that became float32 at once; many channels in a group have tiles of pairs. */

@@ -32,10 +32,10 @@ static inline void pc__taps_within(int64_t at, int64_t size, int64_t dilation, i
     *end = *end > *from ? *end : *from;
 }
 
-/* depthwise_turned.c: whether planes_* of channels alone, forward or back to the pictures, take 16-bit numbers too: strips of pictures in
+/* depthwise_turned.c: whether planes_f32 of channels alone, forward or back to the pictures, takes 16-bit numbers too: strips of pictures in
  * C order are turned, and a block of channels is done side by side, where that is faster than places side by side. */
 #define pc__depthwise_turns PC__K(depthwise_turns)
-bool pc__depthwise_turns(const pc__grouped *s, bool back, bool wide);
+bool pc__depthwise_turns(const pc__grouped *s, bool back);
 
 /* depthwise_*: groups of one input each. grouped_*: any, by the kernels without groups, part by part. Each: y, and then dx
  * and dweight from dy; sizes may be 0. planes_*: any, with neighbouring places in a vector (planar.h), and pictures in either order. */

@@ -117,7 +117,7 @@ static pc_status convert(pc_tensor *to, pc_tensor *from)
         return PC_OK;
     }
     const size_t size = pc_dtype_size(to->dtype);
-    const pc__dense cast = {casts[from->dtype][to->dtype], 1, size, pc_dtype_size(from->dtype)};
+    const pc__dense cast = {casts[from->dtype][to->dtype], 1, size, pc_dtype_size(from->dtype), false};
     pc__loop loop;
     pc__loop_make(&loop, 2, (pc_tensor *[]){to, from}, cast.loop ? (const void *)&cast : &size);
     pc__loop_run(&loop, cast.loop ? pc__run_dense : move_run, 1);

@@ -255,7 +255,7 @@ pc_status PC__R(depthwise)(const pc__grouped *s, const void *x, const void *weig
     pc__grouped whole = *s;
     const int64_t packed = round_up(s->o * s->kh * s->kw, W), pixels = s->n * s->h * s->w;
     const bool repeats = s->o != s->c;
-#ifndef PC__DOUBLE
+#if DEPTHWISE_HALVES
     if (s->half)
         return PC__R(depthwise_halves)(s, x, weight, false, bias, y);
 #endif

@@ -14,6 +14,13 @@ pc__grouped PC__R(depthwise_turned)(const pc__grouped *s);
 /* y of as many channels as x has. Padding may be below 0. */
 void PC__R(depthwise_rows)(const pc__grouped *s, const real *x, const real *packed, const real *bias, real *y);
 
+/* Whether there are kernels of 16-bit numbers: not for processors of before 2013. */
+#if defined(PC__DOUBLE) || (defined(__x86_64__) && defined(PC__LEVEL_base))
+#define DEPTHWISE_HALVES 0
+#else
+#define DEPTHWISE_HALVES 1
+#endif
+
 /* depthwise_half.c: y of x and weights [c][taps] of 16 bits, `turned` as above; c is at least PC__HALVES. The same in two steps:
  * weights and bias, which may be NULL, packed into so many floats, and y. */
 pc_status PC__R(depthwise_halves)(const pc__grouped *s, const void *x, const void *weight, bool turned,

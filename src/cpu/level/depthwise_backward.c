@@ -55,7 +55,7 @@ pc_status PC__R(depthwise_input)(const pc__grouped *s, const void *weight, const
     pc__grouped whole = *s;
     const bool dense = s->sh == 1 && s->sw == 1, repeats = s->o != s->c;
     const int64_t packed = round_up(s->o * s->kh * s->kw, W), pixels = s->n * s->h * s->w;
-#ifndef PC__DOUBLE
+#if DEPTHWISE_HALVES
     if (s->half) {
         const pc__grouped t = PC__R(depthwise_turned)(s);
         return PC__R(depthwise_halves)(&t, dy, weight, true, NULL, dx);

@@ -6,6 +6,7 @@
 
 #include "base/parallel.h"
 
+#if DEPTHWISE_HALVES
 enum {
     N = PC__HALVES,
     COLUMNS = 4,
@@ -214,3 +215,4 @@ pc_status PC__R(depthwise_halves)(const pc__grouped *s, const void *x, const voi
     pc__free(packed);
     return PC_OK;
 }
+#endif

@@ -1,4 +1,4 @@
-/* depthwise_turned.c: convolutions of each channel alone of pictures in C order, channels side by side: strips of a block of
+/* depthwise_turned.c: convolutions of each channel alone of pictures in C order, not of float64, channels side by side: strips of a block of
  * channels are turned on the way in and out of the second-level cache. Places side by side, as planes have them, take twice the
  * multiplications where planes are small, and loads that lie across cache lines. */
 #include "cpu/level/depthwise.h"
@@ -40,7 +40,7 @@ static int64_t channel_of(const turned *t, int64_t block)
 static void block_run(const turned *t, const pc__grouped *part, int64_t block, int64_t c, const char *x, char *y)
 {
     const real *packed = t->packed + block * t->weights, *bias = t->bias ? t->bias + c : NULL;
-#ifndef PC__DOUBLE
+#if DEPTHWISE_HALVES
     if (part->half) {
         PC__R(depthwise_halves_rows)(part, x, packed, y);
         return;
@@ -74,7 +74,7 @@ static void pack(const turned *t, const void *weight, bool back, const void *bia
     for (int64_t b = 0; b < t->blocks; b++, to += t->weights) {
         const int64_t c = channel_of(t, b);
         const char *own = (const char *)weight + c * taps * t->size;
-#ifndef PC__DOUBLE
+#if DEPTHWISE_HALVES
         if (t->s->half) {
             PC__R(depthwise_halves_pack)(&t->one, own, back, bias ? (const char *)bias + c * t->size : NULL, to);
             continue;
@@ -94,7 +94,7 @@ pc_status PC__R(depthwise_turned_run)(const pc__grouped *s, const void *x, const
     t.lanes = s->half ? PC__HALVES : PC__MIN(CHANNELS, s->c);
     t.one.n = 1, t.one.c = t.one.o = t.one.groups = t.lanes;
     t.blocks = (s->c + t.lanes - 1) / t.lanes;
-#ifndef PC__DOUBLE
+#if DEPTHWISE_HALVES
     t.weights = s->half ? PC__R(depthwise_halves_packed)(&t.one) : s->kh * s->kw * t.lanes;
 #else
     t.weights = s->kh * s->kw * t.lanes;
@@ -117,15 +117,15 @@ pc_status PC__R(depthwise_turned_run)(const pc__grouped *s, const void *x, const
     return PC_OK;
 }
 
-#ifndef PC__DOUBLE
-bool pc__depthwise_turns(const pc__grouped *s, bool back, bool wide)
+bool pc__depthwise_turns(const pc__grouped *s, bool back)
 {
     enum { TAPS = 20, SMALL = 100, MORE = 200 }; /* taps, and places of y */
-    const int64_t least = s->half ? PC__HALVES : wide ? W / 2 : W;
+    const int64_t least = s->half ? PC__HALVES : W;
     if (!pc__is_depthwise(s) || s->o != s->c || s->c < least || !s->x_planes || !s->y_planes)
+        return false;
+    if (s->half && !DEPTHWISE_HALVES)
         return false;
     if (back && (s->sh > 1 || s->sw > 1))
         return false;
     return s->half || s->oh * s->ow <= (s->kh * s->kw >= TAPS ? MORE : SMALL);
 }
-#endif

@@ -75,19 +75,50 @@ const char *pc__gathered(const char *data, int64_t stride, int64_t i, int64_t n,
     return room;
 }
 
-void pc__in_blocks(char *const *data, const int64_t *s, int64_t n, size_t out_bytes, size_t in_bytes,
-                   pc__dense_fn dense)
+/* Of a loop that takes whole vectors alone, n elements that end within one: this is computed first, since results may lie where
+ * operands do, and stored over the end of the others. */
+static __attribute__((noinline)) void run_with_end(const pc__dense *d, char *to, const char *x, const char *y,
+                                                   int64_t y_step, int64_t n)
+{
+    enum { N = PC__HALVES, SIZE = sizeof(pc_f16) };
+    _Alignas(64) char room[3][N * SIZE];
+    const int64_t out = (int64_t)d->out_bytes, before = PC__MAX(n - N, 0);
+    if (n > N) {
+        d->loop(room[0], x + before * SIZE, y + before * y_step, N);
+        d->loop(to, x, y, n / N * N);
+    } else {
+        memset(room, 0, sizeof room);
+        memcpy(room[1], x, (size_t)(n * SIZE));
+        memcpy(room[2], y, (size_t)(n * y_step));
+        d->loop(room[0], room[1], y_step ? room[2] : y, N);
+    }
+    memcpy(to + before * out, room[0], (size_t)(PC__MIN(n, N) * out));
+}
+
+/* The loop of `dense` over n elements side by side; y_step 0: y is no operand but a number. */
+static inline void run_side_by_side(const pc__dense *d, char *to, const char *x, const char *y, int64_t y_step,
+                                    int64_t n)
+{
+    if (d->whole && n % PC__HALVES)
+        run_with_end(d, to, x, y, y_step, n);
+    else
+        d->loop(to, x, y, n);
+}
+
+/* At any strides, in bytes; without a second input s[2] is 0 and data[2] anything that may be read. */
+static void run_blocks(const pc__dense *d, char *const *data, const int64_t *s, int64_t n)
 {
     _Alignas(64) char room[3][BLOCK * 8];
+    const int64_t out_bytes = (int64_t)d->out_bytes, in_bytes = (int64_t)d->in_bytes;
     for (int64_t i = 0; i < n; i += BLOCK) {
         const int64_t m = PC__MIN(n - i, BLOCK);
-        const bool straight = s[0] == (int64_t)out_bytes;
+        const bool straight = s[0] == out_bytes;
         char *out = data[0] + i * s[0];
-        const char *x = pc__gathered(data[1], s[1], i, m, in_bytes, room[1]);
-        const char *y = pc__gathered(data[2], s[2], i, m, in_bytes, room[2]);
-        dense(straight ? out : room[0], x, y, m);
+        const char *x = pc__gathered(data[1], s[1], i, m, d->in_bytes, room[1]);
+        const char *y = pc__gathered(data[2], s[2], i, m, d->in_bytes, room[2]);
+        run_side_by_side(d, straight ? out : room[0], x, y, in_bytes, m);
         if (!straight)
-            pc__move(out, s[0], room[0], (int64_t)out_bytes, m, out_bytes);
+            pc__move(out, s[0], room[0], out_bytes, m, d->out_bytes);
     }
 }
 
@@ -97,10 +128,10 @@ void pc__run_dense(char *const *data, const int64_t *s, int64_t n, const void *d
     const bool two = d->inputs == 2;
     const int64_t out_bytes = (int64_t)d->out_bytes, in_bytes = (int64_t)d->in_bytes;
     if (s[0] == out_bytes && s[1] == in_bytes && (!two || s[2] == in_bytes))
-        d->loop(data[0], data[1], data[two ? 2 : 1], n);
+        run_side_by_side(d, data[0], data[1], data[two ? 2 : 1], in_bytes, n);
     else
-        pc__in_blocks((char *const[]){data[0], data[1], data[two ? 2 : 1]},
-                      (const int64_t[]){s[0], s[1], two ? s[2] : 0}, n, d->out_bytes, d->in_bytes, d->loop);
+        run_blocks(d, (char *const[]){data[0], data[1], data[two ? 2 : 1]},
+                   (const int64_t[]){s[0], s[1], two ? s[2] : 0}, n);
 }
 
 /* --- 16-bit numbers: blocks of float32, rounded once --- */
@@ -191,7 +222,7 @@ static void put_number(void *to, double number, pc_dtype dtype)
 static pc__dense dense_of(const pc_call *call, pc__dense_fn loop, pc_dtype in, pc_dtype out)
 {
     const int inputs = pc__number_of(call) ? 2 : call->n_in;
-    return (pc__dense){loop, inputs, pc_dtype_size(out), pc_dtype_size(in)};
+    return (pc__dense){loop, inputs, pc_dtype_size(out), pc_dtype_size(in), pc__is_half(in)};
 }
 
 /* A run and its context; none: run NULL. */
@@ -248,14 +279,14 @@ static void run_by_number(char *const *data, const int64_t *s, int64_t n, const 
     _Alignas(64) pc_f16 room[2][BLOCK];
     const int64_t size = sizeof(pc_f16);
     if (s[0] == size && s[1] == size) {
-        d->loop(data[0], data[1], data[2], n);
+        run_side_by_side(d, data[0], data[1], data[2], 0, n);
         return;
     }
     for (int64_t i = 0; i < n; i += BLOCK) {
         const int64_t m = PC__MIN(n - i, BLOCK);
         char *out = data[0] + i * s[0];
         const char *x = pc__gathered(data[1], s[1], i, m, sizeof(pc_f16), (char *)room[1]);
-        d->loop(s[0] == size ? out : (char *)room[0], x, data[2], m);
+        run_side_by_side(d, s[0] == size ? out : (char *)room[0], x, data[2], 0, m);
         if (s[0] != size)
             pc__move(out, s[0], (const char *)room[0], size, m, sizeof(pc_f16));
     }
@@ -265,7 +296,7 @@ pc_status pc__each_or_number(const pc_call *call, const pc__dense_fn loops[PC_DT
                              const pc__dense_fn by_number[PC_DTYPE_COUNT], int cost)
 {
     const pc__number *number = pc__number_of(call);
-    const pc__dense dense = {.loop = by_number[call->in[0]->dtype]};
+    const pc__dense dense = {.loop = by_number[call->in[0]->dtype], .out_bytes = sizeof(pc_f16), .whole = true};
     if (!number || number->first || !dense.loop)
         return pc__each(call, loops, cost);
     float value = (float)number->value;

@@ -18,12 +18,6 @@ enum { PC__BLOCK = 256 }; /* elements: 2 KiB of the widest */
 #define pc__gathered PC__K(gathered)
 const char *pc__gathered(const char *data, int64_t stride, int64_t i, int64_t n, size_t bytes, char *room);
 
-/* data[0] = dense(data[1], data[2]) for n elements at any strides, in bytes; without a second input s[2] is 0 and
- * data[2] anything that may be read. */
-#define pc__in_blocks PC__K(in_blocks)
-void pc__in_blocks(char *const *data, const int64_t *s, int64_t n, size_t out_bytes, size_t in_bytes,
-                   pc__dense_fn dense);
-
 /* n elements of `bytes` bytes, at any strides in bytes. */
 #define pc__move PC__K(move)
 void pc__move(char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t n, size_t bytes);
@@ -51,18 +45,14 @@ extern const pc__dense_fn pc__pointwise_f32[PC__POINTWISE_COUNT];
 #define PC__DENSE1(name, T, O, expression) PC__DENSE(name, T, O, , expression)
 #define PC__DENSE2(name, T, O, expression) PC__DENSE(name, T, O, const T b = y[i], expression)
 
-/* A loop over 16-bit numbers, converted in its loop: for what takes no longer than the conversions. `kept`: results are such
- * numbers before they are rounded. */
+/* A loop over 16-bit numbers, whole PC__HALVES of them, converted in its loop: for what takes no longer than the conversions. `kept`:
+ * results are such numbers before they are rounded. */
 #define PC__DENSE_HALVES(name, half, inputs, kept, expression)                                                         \
     static __attribute__((noinline)) void name(void *to, const void *first, const void *second, int64_t n)             \
     {                                                                                                                  \
-        pc_##half *out = to, room[3][PC__HALVES];                                                                      \
+        pc_##half *out = to;                                                                                           \
         const pc_##half *x = first, *y = (inputs) == 2 ? second : first;                                               \
-        int64_t i = 0;                                                                                                 \
-        const bool over = n > PC__HALVES && n % PC__HALVES;                                                            \
-        if (over)                                                                                                      \
-            name(room[0], x + n - PC__HALVES, y + n - PC__HALVES, PC__HALVES);                                         \
-        for (; i + PC__HALVES <= n; i += PC__HALVES) {                                                                 \
+        for (int64_t i = 0; i < n; i += PC__HALVES) {                                                                  \
             float left[PC__HALVES], right[PC__HALVES], result[PC__HALVES];                                             \
             pc__take_##half(left, x + i);                                                                              \
             pc__take_##half(right, y + i);                                                                             \
@@ -76,32 +66,16 @@ extern const pc__dense_fn pc__pointwise_f32[PC__POINTWISE_COUNT];
             else                                                                                                       \
                 pc__put_##half(out + i, result);                                                                       \
         }                                                                                                              \
-        if (i == n)                                                                                                    \
-            return;                                                                                                    \
-        if (over) {                                                                                                    \
-            memcpy(out + n - PC__HALVES, room[0], sizeof room[0]);                                                     \
-            return;                                                                                                    \
-        }                                                                                                              \
-        const size_t rest = (size_t)(n - i) * sizeof *out;                                                             \
-        memset(room, 0, sizeof room);                                                                                  \
-        memcpy(room[1], x + i, rest);                                                                                  \
-        memcpy(room[2], y + i, rest);                                                                                  \
-        name(room[0], room[1], room[2], PC__HALVES);                                                                   \
-        memcpy(out + i, room[0], rest);                                                                                \
     }
 
 /* The same of such numbers and one of float32, which `second` is the address of. */
 #define PC__DENSE_BY_NUMBER(name, half, expression)                                                                    \
     static __attribute__((noinline)) void name(void *to, const void *first, const void *second, int64_t n)             \
     {                                                                                                                  \
-        pc_##half *out = to, room[2][PC__HALVES];                                                                      \
+        pc_##half *out = to;                                                                                           \
         const pc_##half *x = first;                                                                                    \
         const float b = *(const float *)second;                                                                        \
-        int64_t i = 0;                                                                                                 \
-        const bool over = n > PC__HALVES && n % PC__HALVES;                                                            \
-        if (over)                                                                                                      \
-            name(room[0], x + n - PC__HALVES, second, PC__HALVES);                                                     \
-        for (; i + PC__HALVES <= n; i += PC__HALVES) {                                                                 \
+        for (int64_t i = 0; i < n; i += PC__HALVES) {                                                                  \
             float taken[PC__HALVES], result[PC__HALVES];                                                               \
             pc__take_##half(taken, x + i);                                                                             \
             for (int k = 0; k < PC__HALVES; k++) {                                                                     \
@@ -110,17 +84,6 @@ extern const pc__dense_fn pc__pointwise_f32[PC__POINTWISE_COUNT];
             }                                                                                                          \
             pc__put_##half(out + i, result);                                                                           \
         }                                                                                                              \
-        if (i == n)                                                                                                    \
-            return;                                                                                                    \
-        if (over) {                                                                                                    \
-            memcpy(out + n - PC__HALVES, room[0], sizeof room[0]);                                                     \
-            return;                                                                                                    \
-        }                                                                                                              \
-        const size_t rest = (size_t)(n - i) * sizeof *out;                                                             \
-        memset(room, 0, sizeof room);                                                                                  \
-        memcpy(room[1], x + i, rest);                                                                                  \
-        name(room[0], room[1], second, PC__HALVES);                                                                    \
-        memcpy(out + i, room[0], rest);                                                                                \
     }
 
 /* The loop of a call, and what it needs to be run over any strides: a context of pc__run_dense. */
@@ -128,6 +91,7 @@ typedef struct pc__dense {
     pc__dense_fn loop;
     int inputs; /* 1 or 2 */
     size_t out_bytes, in_bytes;
+    bool whole; /* the loop is one over 16-bit numbers, and takes whole PC__HALVES of them */
 } pc__dense;
 
 #define pc__run_dense PC__K(run_dense)

@@ -31,10 +31,8 @@ void PC__K(norm_backward_lot)(const pc__norm_lot *l, const float *mean, const fl
 
 /* norm_long.c: the same of few long rows, whose parameters may be NULL. */
 enum { PC__NORM_LONG = 1 << 16, PC__NORM_LONG_ROWS = 8 };
-pc_status PC__K(norm_long_f32)(const pc_call *call, const pc_tensor *weight, const pc_tensor *bias);
-pc_status PC__K(norm_long_f64)(const pc_call *call, const pc_tensor *weight, const pc_tensor *bias);
-pc_status PC__K(norm_long_backward_f32)(const pc_call *call, const pc_tensor *weight);
-pc_status PC__K(norm_long_backward_f64)(const pc_call *call, const pc_tensor *weight);
+pc_status PC__K(norm_long)(const pc_call *call, const pc_tensor *weight, const pc_tensor *bias);
+pc_status PC__K(norm_long_backward)(const pc_call *call, const pc_tensor *weight);
 
 static inline char *pc__norm_at(const pc_tensor *t, int64_t i)
 {

@@ -9,7 +9,7 @@ enum {
     COLUMNS = 128, /* channels of a block at most */
     WIDE = 512,    /* numbers of rows of all channels that are gone through as one */
     PART = 32768,  /* numbers of a task at most */
-    SMALL = 256,   /* numbers of planes that are done by lots of SOME numbers */
+    SMALL = 256,   /* numbers of planes that are done by lots of SOME numbers, but for float64 */
     COEFFICIENTS = 5,
     BIAS = 4, /* which of them */
 };
@@ -120,10 +120,12 @@ static part sum_parts(const work *w, int64_t batch, int64_t channel)
 
 #define REAL float
 #define NAMED(name) name##_f32
+#define SMALL_PLANES 1
 #include "cpu/level/norm_channels.inc"
 
 #define REAL double
 #define NAMED(name) name##_f64
+#define SMALL_PLANES 0
 #include "cpu/level/norm_channels.inc"
 
 typedef void (*group_fn)(const work *w, int64_t first, int64_t end);
@@ -161,7 +163,7 @@ static void run_some(void *context, int64_t i)
     const pass *all = context;
     const work *w = all->work;
     const int64_t first = i * w->together, end = PC__MIN(first + w->together, w->tasks);
-    const bool small = w->planar && w->pieces == 1 && w->a->inner <= SMALL;
+    const bool small = w->call->in[0]->dtype != PC_F64 && w->planar && w->pieces == 1 && w->a->inner <= SMALL;
     place p = place_of(w, first);
     for (int64_t task = first; small && task < end; task += p.planes) {
         p = place_of(w, task);

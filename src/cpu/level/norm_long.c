@@ -1,4 +1,4 @@
-/* norm_long.c: layer_norm and rms_norm of few rows that are so long that all threads share each: pieces of them, first what they
+/* norm_long.c: layer_norm and rms_norm of few rows, not of float64, that are so long that all threads share each: pieces of them, first what they
  * add to the row's sums, then the results. */
 #include "cpu/level/norm.h"
 #include "cpu/level/real.h"
@@ -187,7 +187,7 @@ static work work_of(const pc_call *call, const pc_tensor *x, const pc_tensor *we
                   .pieces = (a->n + PIECE - 1) / PIECE};
 }
 
-pc_status PC__R(norm_long)(const pc_call *call, const pc_tensor *weight, const pc_tensor *bias)
+pc_status PC__K(norm_long)(const pc_call *call, const pc_tensor *weight, const pc_tensor *bias)
 {
     work w = work_of(call, call->in[0], weight, bias);
     const int threads = pc__threads(w.rows * w.a->n * 24);
@@ -207,7 +207,7 @@ pc_status PC__R(norm_long)(const pc_call *call, const pc_tensor *weight, const p
     return PC_OK;
 }
 
-pc_status PC__R(norm_long_backward)(const pc_call *call, const pc_tensor *weight)
+pc_status PC__K(norm_long_backward)(const pc_call *call, const pc_tensor *weight)
 {
     work w = work_of(call, call->in[1], weight, NULL);
     const int threads = pc__threads(w.rows * w.a->n * 40);

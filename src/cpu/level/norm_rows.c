@@ -96,7 +96,7 @@ static void fill(work *w, const pc_tensor *weight, const pc_tensor *bias, bool i
 
 static bool is_long(const work *w)
 {
-    return w->a->n >= PC__NORM_LONG && w->rows <= PC__NORM_LONG_ROWS;
+    return w->call->in[0]->dtype != PC_F64 && w->a->n >= PC__NORM_LONG && w->rows <= PC__NORM_LONG_ROWS;
 }
 
 static pc_status forward(const pc_call *call)
@@ -110,7 +110,7 @@ static pc_status forward(const pc_call *call)
     const pc_tensor *weight = w.a->has_weight ? call->in[1] : NULL,
                     *bias = w.a->has_bias ? call->in[1 + w.a->has_weight] : NULL;
     if (is_long(&w))
-        return (is_f64 ? PC__K(norm_long_f64) : PC__K(norm_long_f32))(call, weight, bias);
+        return PC__K(norm_long)(call, weight, bias);
     const int threads = pc__threads(w.rows * n * 24);
     w.together = PC__MAX(PART / n, 1);
     w.size *= w.turns ? 2 : w.half;
@@ -150,7 +150,7 @@ PC__KERNEL(layer_norm_backward)
     const int threads = pc__threads(w.rows * n * 40);
     const pc_tensor *weight = w.a->has_weight ? call->in[3] : NULL;
     if (is_long(&w) && w.rows > 0)
-        return (is_f64 ? PC__K(norm_long_backward_f64) : PC__K(norm_long_backward_f32))(call, weight);
+        return PC__K(norm_long_backward)(call, weight);
     cut(&w);
     w.size *= 4;
     if (n == 0)
