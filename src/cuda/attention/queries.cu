@@ -5,10 +5,11 @@
 namespace
 {
 
-constexpr int MOST_KEYS = 8192, MOST_BYTES = 512 << 10; /* of a query: what one multiprocessor reads in some 5 us */
-constexpr int MOST_QUERIES = 4, MOST_BACK = 4096;       /* pairs of a block backward */
+constexpr int MOST_KEYS = 3840, MOST_BYTES = 512 << 10; /* of a query: what one multiprocessor reads in some 5 us */
+constexpr int MOST_QUERIES = 4, MOST_BACK = 2048;       /* pairs of a block backward */
 
 /* They become weights; the logarithm of their sum. */
+template <int THREADS>
 __device__ __forceinline__ float weigh(const pc__cuda_attention &a, const scoring<float> &score, int query, int end,
                                        float *scores)
 {
@@ -27,7 +28,7 @@ __device__ __forceinline__ float weigh(const pc__cuda_attention &a, const scorin
     return sum == 0 ? INFINITY : most + log_of(sum);
 }
 
-template <class T>
+template <int THREADS, class T>
 __global__ void __launch_bounds__(THREADS) queries_kernel(const __grid_constant__ pc__cuda_attention a)
 {
     extern __shared__ __align__(16) char shared[];
@@ -36,20 +37,24 @@ __global__ void __launch_bounds__(THREADS) queries_kernel(const __grid_constant_
     const int query = static_cast<int>(blockIdx.x - batch * a.l), end = keys_before(a, query + 1);
     pc::wait_for_earlier();
     const scoring<float> score(a, batch);
-    each_product(matrix<const T>(a, a.q, batch) + query * a.q.row, matrix<const T>(a, a.k, batch), a.k.row, a.e, end,
-                 [&](int key, float product) { scores[key] = score.of(product, query, key); });
+    each_product<THREADS>(matrix<const T>(a, a.q, batch) + query * a.q.row, matrix<const T>(a, a.k, batch), a.k.row,
+                          a.e, end, [&](int key, float product) { scores[key] = score.of(product, query, key); });
     __syncthreads();
-    const float norm = weigh(a, score, query, end, scores);
+    const float norm = weigh<THREADS>(a, score, query, end, scores);
     if (a.norms && threadIdx.x == 0)
         static_cast<float *>(a.norms)[batch * a.l + query] = norm;
-    add_rows(matrix<const T>(a, a.v, batch), a.v.row, a.ev, end, scores, 1.0f,
-             matrix<T>(a, a.y, batch) + query * a.y.row, a.y.column, room);
+    add_rows<THREADS>(matrix<const T>(a, a.v, batch), a.v.row, a.ev, end, scores, 1.0f,
+                      matrix<T>(a, a.y, batch) + query * a.y.row, a.y.column, room);
 }
 
 template <class T> void start(const pc__cuda_attention *a)
 {
-    (void)pc::start_grid(queries_kernel<T>, dim3(static_cast<unsigned>(a->batches * a->l)), dim3(THREADS),
-                         (static_cast<size_t>(a->s) + room_for<T>(a->ev)) * sizeof(float), a->queue, a->early, *a);
+    const int64_t blocks = a->batches * a->l;
+    const int threads = is_wide(blocks) ? WIDE : USUAL;
+    (void)pc::start_grid(is_wide(blocks) ? queries_kernel<WIDE, T> : queries_kernel<USUAL, T>,
+                         dim3(static_cast<unsigned>(blocks)), dim3(threads),
+                         (static_cast<size_t>(a->s) + room_for<T>(a->ev, threads)) * sizeof(float), a->queue, a->early,
+                         *a);
 }
 
 } // namespace

@@ -11,8 +11,8 @@
 namespace
 {
 
-constexpr int THREADS = 256, WARP = 32, WARPS = THREADS / WARP;
-constexpr int AT_ONCE = 4; /* rows of a thread on their way */
+constexpr int WARP = 32, USUAL = 256, WIDE = 1024; /* of a block; wide where blocks are few */
+constexpr int AT_ONCE = 4;                           /* rows of a thread on their way */
 
 template <class T> constexpr int PACK = 16 / sizeof(T);
 
@@ -56,7 +56,7 @@ template <class T> __device__ __forceinline__ vector<T, PACK<T>> own_pack(const 
 }
 
 /* f(row, its product with a vector) for rows below `end` of a matrix, once for each. */
-template <class T, class F>
+template <int THREADS, class T, class F>
 __device__ __forceinline__ void each_product(const T *of, const T *rows, int64_t pitch, int size, int end, F &&f)
 {
     const int lanes = lanes_of(size, PACK<T>), lane = threadIdx.x % lanes, at = lane * PACK<T>;
@@ -75,10 +75,11 @@ __device__ __forceinline__ void each_product(const T *of, const T *rows, int64_t
 
 /* to = by times the sum of rows below `end`, each times its weight: each group of lanes has some rows, then those of a warp
  * meet, then the warps, in `room`, whose next use waits for this one. */
-template <class T>
+template <int THREADS, class T>
 __device__ __forceinline__ void add_rows(const T *rows, int64_t pitch, int size, int end, const float *weights,
                                          float by, T *to, int64_t step, float *room)
 {
+    constexpr int WARPS = THREADS / WARP;
     const int lanes = lanes_of(size, PACK<T>), at = threadIdx.x % lanes * PACK<T>, width = lanes * PACK<T>;
     float sum[PACK<T>] = {};
     each_row(rows + at, pitch, at < size, static_cast<int>(threadIdx.x) / lanes, end, THREADS / lanes,
@@ -119,9 +120,15 @@ template <class F> inline void with_narrow(int dtype, F &&f)
 }
 
 /* Floats of that room. */
-template <class T> inline size_t room_for(int size)
+template <class T> inline size_t room_for(int size, int threads)
 {
-    return static_cast<size_t>(WARPS) * lanes_of(size, PACK<T>) * PACK<T>;
+    return static_cast<size_t>(threads / WARP) * lanes_of(size, PACK<T>) * PACK<T>;
+}
+
+inline bool is_wide(int64_t blocks)
+{
+    enum { FEW = 264 /* two for each multiprocessor of a large GPU */ };
+    return blocks <= FEW;
 }
 
 } // namespace

@@ -6,25 +6,26 @@ namespace
 {
 
 /* weights[l][s] and slopes[l][s], which are the gradients of what dropout left of these. */
-template <class T>
+template <int THREADS, class T>
 __device__ __forceinline__ void find_weights(const pc__cuda_attention &a, const scoring<float> &score, int64_t batch,
                                              float *weights, float *slopes)
 {
     const T *q = matrix<const T>(a, a.q, batch), *g = matrix<const T>(a, a.g, batch);
     const float *norms = static_cast<const float *>(a.norms) + batch * a.l;
     for (int i = 0; i < a.l; i++) {
-        each_product(q + i * a.q.row, matrix<const T>(a, a.k, batch), a.k.row, a.e, a.s, [&](int key, float product) {
-            weights[i * a.s + key] = exp_of(score.of(product, i, key) - norms[i]);
-        });
-        each_product(g + i * a.g.row, matrix<const T>(a, a.v, batch), a.v.row, a.ev, a.s, [&](int key, float product) {
-            slopes[i * a.s + key] = a.p > 0 ? product * score.factor(i, key) : product;
-        });
+        each_product<THREADS>(
+            q + i * a.q.row, matrix<const T>(a, a.k, batch), a.k.row, a.e, a.s,
+            [&](int key, float product) { weights[i * a.s + key] = exp_of(score.of(product, i, key) - norms[i]); });
+        each_product<THREADS>(g + i * a.g.row, matrix<const T>(a, a.v, batch), a.v.row, a.ev, a.s,
+                              [&](int key, float product) {
+                                  slopes[i * a.s + key] = a.p > 0 ? product * score.factor(i, key) : product;
+                              });
     }
     __syncthreads();
 }
 
 /* Row j of `to`: by times the sum over queries of their rows of `of`, times their weight of key j. */
-template <class T>
+template <int THREADS, class T>
 __device__ __forceinline__ void spread(const pc__cuda_attention &a, const T *of, int64_t pitch, const float *weights,
                                        float by, int size, T *to, int64_t row)
 {
@@ -51,7 +52,7 @@ __device__ __forceinline__ void spread(const pc__cuda_attention &a, const T *of,
     }
 }
 
-template <class T>
+template <int THREADS, class T>
 __global__ void __launch_bounds__(THREADS) queries_backward(const __grid_constant__ pc__cuda_attention a)
 {
     extern __shared__ __align__(16) char shared[];
@@ -61,21 +62,25 @@ __global__ void __launch_bounds__(THREADS) queries_backward(const __grid_constan
     const float scale = static_cast<float>(a.scale);
     pc::wait_for_earlier();
     const scoring<float> score(a, batch);
-    find_weights<T>(a, score, batch, weights, slopes);
-    find_slopes<WARPS>(a, score, weights, slopes);
+    find_weights<THREADS, T>(a, score, batch, weights, slopes);
+    find_slopes<THREADS / WARP>(a, score, weights, slopes);
     __syncthreads();
-    spread(a, matrix<const T>(a, a.q, batch), a.q.row, slopes, scale, a.e, matrix<T>(a, a.dk, batch), a.dk.row);
-    spread(a, matrix<const T>(a, a.g, batch), a.g.row, weights, 1.0f, a.ev, matrix<T>(a, a.dv, batch), a.dv.row);
+    spread<THREADS>(a, matrix<const T>(a, a.q, batch), a.q.row, slopes, scale, a.e, matrix<T>(a, a.dk, batch),
+                    a.dk.row);
+    spread<THREADS>(a, matrix<const T>(a, a.g, batch), a.g.row, weights, 1.0f, a.ev, matrix<T>(a, a.dv, batch),
+                    a.dv.row);
     for (int i = 0; i < a.l; i++)
-        add_rows(matrix<const T>(a, a.k, batch), a.k.row, a.e, keys_before(a, i + 1), slopes + i * a.s, scale,
-                 matrix<T>(a, a.dq, batch) + i * a.dq.row, a.dq.column, room);
+        add_rows<THREADS>(matrix<const T>(a, a.k, batch), a.k.row, a.e, keys_before(a, i + 1), slopes + i * a.s, scale,
+                          matrix<T>(a, a.dq, batch) + i * a.dq.row, a.dq.column, room);
 }
 
 template <class T> void start(const pc__cuda_attention *a)
 {
     const size_t pairs = static_cast<size_t>(a->l) * static_cast<size_t>(a->s);
-    (void)pc::start_grid(queries_backward<T>, dim3(static_cast<unsigned>(a->batches)), dim3(THREADS),
-                         (2 * pairs + room_for<T>(a->e)) * sizeof(float), a->queue, a->early, *a);
+    const int threads = is_wide(a->batches) ? WIDE : USUAL;
+    (void)pc::start_grid(is_wide(a->batches) ? queries_backward<WIDE, T> : queries_backward<USUAL, T>,
+                         dim3(static_cast<unsigned>(a->batches)), dim3(threads),
+                         (2 * pairs + room_for<T>(a->e, threads)) * sizeof(float), a->queue, a->early, *a);
 }
 
 } // namespace

@@ -11,25 +11,29 @@ namespace
 
 constexpr int THREADS = 128, MANY = 4 /* results of a thread, where they are many */;
 constexpr int COLUMNS_MOST = 32, COLUMNS_LEAST = 4, BLOCKS = 132;
-constexpr int AT_ONCE = 8; /* a thread's loads of each operand */
+constexpr int AT_ONCE = 4; /* a thread's loads of each operand */
 
 struct staged {
     pc__cuda_gemm g;
     int columns, rows; /* a block's: columns a power of two, THREADS / columns threads one below the other */
     int row_tiles, column_tiles;
+    unsigned by_k; /* 2^32 / k, rounded up: numbers below 2^16 are divided by a product; 0 for k of 1 */
 };
 
 /* Numbers i of [count][along] of an operand, its dimension of sums `along` or the other one fastest in memory. */
 struct lying {
-    bool by_k;
-    int k, others; /* others: a power of two */
+    bool along_k;
+    int k, shift; /* 1 << shift others */
+    unsigned by_k;
 
     __device__ __forceinline__ void place(int i, int &other, int &kk) const
     {
-        if (by_k)
-            other = i / k, kk = i - other * k;
-        else
-            other = i & (others - 1), kk = i / others;
+        if (along_k) {
+            other = by_k ? static_cast<int>(__umulhi(static_cast<unsigned>(i), by_k)) : i;
+            kk = i - other * k;
+        } else {
+            other = i & ((1 << shift) - 1), kk = i >> shift;
+        }
     }
 };
 
@@ -44,7 +48,8 @@ template <class T, int EACH> __global__ void __launch_bounds__(THREADS) staged_k
     const int rows = min(p.rows, static_cast<int>(g.m) - row), columns = min(p.columns, static_cast<int>(g.n) - column);
     const T *a = static_cast<const T *>(g.a) + batch * g.a_batch + row * g.a_rs;
     const T *b = static_cast<const T *>(g.b) + batch * g.b_batch + column * g.b_cs;
-    const lying of_a = {g.a_cs == 1, k, p.rows}, of_b = {g.b_rs == 1 && g.b_cs != 1, k, p.columns};
+    const lying of_a = {g.a_cs == 1, k, __popc(p.rows - 1), p.by_k};
+    const lying of_b = {g.b_rs == 1 && g.b_cs != 1, k, __popc(p.columns - 1), p.by_k};
     const int all_a = p.rows * k, all_b = p.columns * k, most = max(all_a, all_b);
     pc::wait_for_earlier();
     for (int first = threadIdx.x; first < most; first += AT_ONCE * THREADS) {
@@ -103,7 +108,7 @@ int64_t tiles(int64_t n, int64_t of)
 /* A thread has one result, or MANY where blocks are enough all the same. */
 staged cut(const pc__cuda_gemm *g, int &each)
 {
-    staged p = {*g, COLUMNS_LEAST, 0, 0, 0};
+    staged p = {*g, COLUMNS_LEAST, 0, 0, 0, g->k > 1 ? UINT32_MAX / (unsigned)g->k + 1 : 0};
     p.g.pitch = pc__cuda_gemm_row(g);
     while (p.columns < COLUMNS_MOST && p.columns < g->n)
         p.columns *= 2;
