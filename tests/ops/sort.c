@@ -54,7 +54,8 @@ static void refuses(void **state)
 static void long_lists(void **state)
 {
     (void)state;
-    static const int64_t shapes[][2] = {{1, 5000}, {4, 513}, {2, 4096}, {3, 2049}, {40, 33}, {2, 2048}, {1, 7000}, {300, 2}};
+    static const int64_t shapes[][2] = {{1, 5000}, {4, 513},  {2, 4096}, {3, 2049},
+                                        {40, 33},  {2, 2048}, {1, 7000}, {300, 2}};
     pc_seed(8);
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (int kind = 0; kind < 4; kind++)

@@ -12,7 +12,7 @@ namespace
 {
 
 constexpr int WARP = 32, USUAL = 256, WIDE = 1024; /* of a block; wide where blocks are few */
-constexpr int AT_ONCE = 4;                           /* rows of a thread on their way */
+constexpr int AT_ONCE = 4;                         /* rows of a thread on their way */
 
 template <class T> constexpr int PACK = 16 / sizeof(T);
 
