@@ -119,10 +119,10 @@ static void find_gradient(const work *w, int64_t r)
     w->of[r].b = (real)(all.second * (double)w->of[r].rstd / (double)w->a->n);
 }
 
-/* Where a piece of a wanted gradient of weight (1) or bias (2) is summed up, zeros at first. */
+/* Where a piece of a wanted gradient of weight (1) or bias (2) is summed up, zeros at first; pc__norm_put brings it from a room. */
 static real *gradient_of(const work *w, int which, int64_t from, int64_t n, real *room)
 {
-    real *to = w->a->needs[which] ? (real *)pc__data(w->call->out[which]) + from : room;
+    real *to = w->a->needs[which] ? pc__norm_to(w->call->out[which], from, room) : room;
     memset(to, 0, (size_t)n * sizeof *to);
     return to;
 }
@@ -157,6 +157,10 @@ static void apply_gradient(void *context, int64_t piece)
         if (w->a->needs[0])
             pc__norm_put(w->call->out[0], at, n, dx);
     }
+    if (w->a->needs[1])
+        pc__norm_put(w->call->out[1], from, n, some);
+    if (w->a->needs[2])
+        pc__norm_put(w->call->out[2], from, n, bias);
 }
 
 static pc_status take_room(work *w, int threads)

@@ -5,8 +5,9 @@
 namespace
 {
 
-constexpr int MOST_KEYS = 3840, MOST_BYTES = 512 << 10; /* of a query: what one multiprocessor reads in some 5 us */
-constexpr int MOST_QUERIES = 4, MOST_BACK = 2048;       /* pairs of a block backward */
+constexpr int LEAST_KEYS = 256 /* which tiles take no longer for */, MOST_KEYS = 3840,
+              MOST_BYTES = 512 << 10;             /* of a query: what one multiprocessor reads in some 5 us */
+constexpr int MOST_QUERIES = 4, MOST_BACK = 2048; /* pairs of a block backward */
 
 /* They become weights; the logarithm of their sum. */
 template <int THREADS>
@@ -61,7 +62,7 @@ template <class T> void start(const pc__cuda_attention *a)
 
 bool pc__cuda_attention_has_few_queries(const pc__cuda_attention *a, bool backward)
 {
-    if (a->dtype == PC__CUDA_F64 || a->l < 1 || a->l > MOST_QUERIES || a->s < 1 || a->s > MOST_KEYS ||
+    if (a->dtype == PC__CUDA_F64 || a->l < 1 || a->l > MOST_QUERIES || a->s < LEAST_KEYS || a->s > MOST_KEYS ||
         (backward && a->l * a->s > MOST_BACK))
         return false;
     const int size = a->dtype == PC__CUDA_F32 ? 4 : 2, pack = 16 / size;

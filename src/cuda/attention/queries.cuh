@@ -127,7 +127,7 @@ template <class T> inline size_t room_for(int size, int threads)
 
 inline bool is_wide(int64_t blocks)
 {
-    enum { FEW = 264 /* two for each multiprocessor of a large GPU */ };
+    enum { FEW = 66 /* one for every second multiprocessor of a large GPU */ };
     return blocks <= FEW;
 }
 

@@ -10,19 +10,14 @@ static bool is_half(const pc__cuda_attention *a)
 
 /* --- short: few queries and keys, a block each matrix --- */
 
-/* Whether it is cuDNN's, where PC_CHOICE_CUDNN asks for that, and `supports` is not asked for by name. */
-static bool is_cudnns(const pc_stream *stream, const pc__attention_problem *p,
-                      bool (*supports)(const pc_stream *stream, const void *problem))
-{
-    const pc__rows *rows = p->backward ? &pc__attention_backward_rows : &pc__attention_rows;
-    return pc_choice_get() == PC_CHOICE_CUDNN && !pc__rows_takes_all(rows, stream, supports) &&
-           pc__attention_cudnn_supports(stream, p);
-}
-
+/* Not what cuDNN can do where PC_CHOICE_CUDNN asks for that. */
 static bool short_supports(const pc_stream *stream, const void *problem)
 {
     const pc__attention_problem *p = problem;
-    return pc__cuda_attention_is_short(&p->a) && !is_cudnns(stream, p, short_supports);
+    const pc__rows *rows = p->backward ? &pc__attention_backward_rows : &pc__attention_rows;
+    return pc__cuda_attention_is_short(&p->a) &&
+           (pc_choice_get() != PC_CHOICE_CUDNN || pc__rows_takes_all(rows, stream, short_supports) ||
+            !pc__attention_cudnn_supports(stream, problem));
 }
 
 static pc_status short_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
@@ -33,12 +28,13 @@ static pc_status short_run(pc_stream *stream, const pc_call *call, const void *p
     return PC_OK;
 }
 
-/* --- queries: few of them, a block each; cuDNN would plan anew for each number of keys --- */
+/* --- queries: few of them, a block each --- */
 
 static bool queries_supports(const pc_stream *stream, const void *problem)
 {
     const pc__attention_problem *p = problem;
-    return pc__cuda_attention_has_few_queries(&p->a, p->backward) && !is_cudnns(stream, p, queries_supports);
+    (void)stream;
+    return pc__cuda_attention_has_few_queries(&p->a, p->backward);
 }
 
 static pc_status queries_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
@@ -127,16 +123,16 @@ static pc_status plain_backward(pc_stream *stream, const pc_call *call, const vo
 
 static const pc__row forward[] = {
     {"short", "by short", short_supports, NULL, short_run},
-    {"queries", "by queries", queries_supports, NULL, queries_run},
     {"cudnn", "by cudnn", pc__attention_cudnn_supports, NULL, pc__attention_cudnn_run},
+    {"queries", "by queries", queries_supports, NULL, queries_run},
     {"units", "by units", units_supports, NULL, units_forward},
     {"floats", NULL, floats_supports, NULL, floats_run},
     {"plain", "by plain", plain_supports, NULL, plain_forward},
 };
 static const pc__row backward[] = {
     {"short", "by short", short_supports, NULL, short_run},
-    {"queries", "by queries", queries_supports, NULL, queries_run},
     {"cudnn", "by cudnn", pc__attention_cudnn_supports, NULL, pc__attention_cudnn_run},
+    {"queries", "by queries", queries_supports, NULL, queries_run},
     {"units", "by units", units_supports, means_bytes, units_backward},
     {"floats", NULL, floats_supports, NULL, floats_run},
     {"plain", "by plain", plain_supports, means_bytes, plain_backward},
