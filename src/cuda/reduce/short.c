@@ -110,8 +110,8 @@ bool pc__cuda_plan_short(pc_stream *stream, const pc__reduce_attributes *a, cons
 
 void pc__cuda_cut_short(pc__cuda_short *s, int64_t reduced)
 {
-    enum { PIECE = 4096, PIECES = 4096, TOGETHER = 256 };
-    const int64_t most = PC__MIN(PIECES / s->results, pc__cuda_pieces(reduced, PIECE));
+    enum { PIECE = 4096, ACROSS = 512 /* whose results share the block's threads */, PIECES = 4096, TOGETHER = 256 };
+    const int64_t most = PC__MIN(PIECES / s->results, pc__cuda_pieces(reduced, s->across ? ACROSS : PIECE));
     if (most < 2)
         return;
     const int64_t piece = pc__cuda_pieces(pc__cuda_pieces(reduced, most), TOGETHER) * TOGETHER;
