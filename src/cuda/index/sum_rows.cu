@@ -3,14 +3,14 @@
  * Every unit of the result is one thread's, which adds what comes to it in the index's order. Teams of neighbouring threads
  * take neighbouring units of a row. Most rows have few entries, and a team takes ROWS of them at once so that it waits for
  * memory once. A row with more than FEW entries is left to the whole block: its teams add up a part each, and then their
- * sums. Of a row with more than PC__CUDA_LONG_ROW the parts are the sums that long_rows.cu has made. Blocks take rows far
+ * sums; narrow rows, of which a block has hundreds, only beyond PC__CUDA_LONG_ROW. Of a row with more than PC__CUDA_LONG_ROW the parts are the sums that long_rows.cu has made. Blocks take rows far
  * from each other, since frequent ones are often neighbours. */
 #include "cuda/index/sum_column.cuh"
 
 namespace
 {
 
-constexpr int ROWS = 2, FEW = 24;
+constexpr int ROWS = 2, FEW = 24, NARROW = 8 /* lanes */;
 
 /* The places of a block: number i is first + i * step. */
 struct share {
@@ -71,6 +71,7 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) > 1 ? BLOCKS : 1)
     __shared__ sum_of<T, N> parts[THREADS];
     __shared__ unsigned longs[THREADS * ROWS], count;
     const unsigned lane = threadIdx.x % lanes, team = threadIdx.x / lanes, teams = THREADS / lanes;
+    const unsigned few = lanes < NARROW ? PC__CUDA_LONG_ROW : FEW;
     const share own = share_of(teams * ROWS, apart);
     const int64_t columns = p.outer * p.row;
     if (threadIdx.x == 0)
@@ -88,7 +89,7 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) > 1 ? BLOCKS : 1)
 #pragma unroll
     for (int u = 0; u < ROWS; u++) {
         first[u] = to[u] > from[u] ? p.order[from[u]] : 0;
-        if (to[u] - from[u] > FEW && lane == 0)
+        if (to[u] - from[u] > few && lane == 0)
             longs[atomicAdd(&count, 1u)] = u * teams + team;
     }
     __syncthreads();
@@ -103,12 +104,15 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) > 1 ? BLOCKS : 1)
                 x[u] = c.entry(first[u]);
 #pragma unroll
         for (int u = 0; u < ROWS; u++) {
-            if (!in || place(u) >= p.n || to[u] - from[u] > FEW)
+            if (!in || place(u) >= p.n || to[u] - from[u] > few)
                 continue;
             sum_of<T, N> sum = c.start(place(u));
             if (to[u] > from[u]) {
                 sum += x[u];
-                c.template add<2>(sum, p.order, from[u] + 1, to[u]);
+                if (to[u] - from[u] > FEW)
+                    c.template add<8>(sum, p.order, from[u] + 1, to[u]);
+                else
+                    c.template add<2>(sum, p.order, from[u] + 1, to[u]);
             }
             c.whole[place(u) * p.row] = sum.rounded();
         }
@@ -126,7 +130,7 @@ template <class T, int N> struct summed {
         const int64_t slabs = (columns + lanes - 1) / lanes, high = slabs < most ? slabs : most;
         const int64_t places = THREADS / lanes * ROWS, least = (p->n + places - 1) / places;
         const int64_t apart = p->n < device / high ? p->n : device / high;
-        const bool spread = lanes >= 8;
+        const bool spread = lanes >= NARROW;
         pc::start_grid(
             sum_rows<T, N>,
             dim3(static_cast<unsigned>(spread && apart > least ? apart : least), static_cast<unsigned>(high)),

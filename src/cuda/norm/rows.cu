@@ -1,4 +1,4 @@
-/* rows.cu: layer_norm and rms_norm of rows up to 8192 elements of 16 bits, 4096 where they are no whole 16 bytes, which are read once and
+/* rows.cu: layer_norm and rms_norm of rows up to 32 KB, 4096 elements where they are no whole 16 bytes, which are read once and
  * kept in registers, by a warp or a block: the kernel takes as long as reading and writing does. */
 #include "cuda/norm/pack.cuh"
 #include "cuda/norm/rows.h"
@@ -150,7 +150,9 @@ template <class T, class Y> bool launch_whole(const pc__cuda_norm_rows &r)
         return launch<T, Y, 256, 1, W>(r);
     if (packs <= 512)
         return launch<T, Y, 256, 2, W>(r);
-    return packs <= 1024 && launch<T, Y, 256, 4, W>(r);
+    if (packs <= 1024)
+        return launch<T, Y, 256, 4, W>(r);
+    return packs <= 2048 && launch<T, Y, 512, 4, W>(r);
 }
 
 } // namespace
