@@ -151,7 +151,7 @@ typedef struct pc__backend {
 } pc__backend;
 
 /* Memory of the call at hand (workspace.h), by level; NULL: none. */
-enum { PC__WORKSPACES = 3 };
+enum { PC__WORKSPACES = 4 };
 typedef struct pc__workspaces {
     struct pc__storage *block[PC__WORKSPACES];
 } pc__workspaces;

@@ -112,8 +112,15 @@ pc_status pc__gpt_folder_open(pc__gpt_training *t, bool resumed)
 {
     if (t->rank)
         return PC_OK;
+    const bool is_ours = t->lock >= 0;
+    bool begun = false;
     PC__TRY(pc__folder_make(t->o.out));
     PC__TRY(lock(t));
+    if (!is_ours) /* it was not there to be locked when it was looked at */
+        PC__TRY(pc__gpt_folder_look(t, &begun));
+    if (begun)
+        return pc__fail(PC_ERR_STATE, "another training has begun in %s meanwhile; start again to go on with it",
+                        t->o.out);
     PC__TRY(remove_temporaries(t));
     return resumed ? PC_OK : begin(t);
 }

@@ -146,11 +146,14 @@ bool pc__cuda_is_faster_apart(const pc_call *call)
 bool pc__cuda_reads_planes(const pc_call *call)
 {
     static const _Alignas(16) char anywhere[16];
-    pc__conv_piece p = {.direction = PC__CONV_FORWARD, .x = anywhere};
+    pc__conv_piece p = {.direction = PC__CONV_FORWARD, .x = anywhere, .dy = anywhere};
     const pc_stream stream = {.device = call->in[0]->storage->device};
     pc_error before = pc__error_take();
     const bool fits = geometry(&stream, call, &p.s) == PC_OK;
     (void)pc__error_take();
     (void)pc__error_put(&before);
-    return fits && pc__conv_planes_row(&stream, &p) && pc__conv_choice_for(&stream, &p) != PC_CHOICE_CUDNN;
+    if (!fits || !pc__conv_planes_row(&stream, &p) || pc__conv_choice_for(&stream, &p) == PC_CHOICE_CUDNN)
+        return false;
+    p.direction = PC__CONV_WEIGHTS; /* whose gradient would turn the picture else, as deep as scratch memory goes */
+    return pc__conv_planes_row(&stream, &p) != NULL;
 }

@@ -42,12 +42,13 @@ inline long long time_of(const cut_tiles &t, int splits)
 
 inline int splits_of(const cut_tiles &t)
 {
-    enum { MOST = 4 }; /* beyond what fills the chip once */
+    enum { MOST = 4, BYTES = 64 << 20 }; /* beyond what fills the chip once */
     const int most = t.steps / t.least, wanted = (int)(t.at_once / t.tiles);
     if (wanted >= 2)
         return wanted < most ? wanted : most;
     int best = 1;
-    for (int splits = 2; t.join && splits <= MOST && splits <= most; splits++)
+    const long long each = t.tiles * t.floats * (long long)sizeof(float);
+    for (int splits = 2; t.join && splits <= MOST && splits <= most && splits * each <= BYTES; splits++)
         if (time_of(t, splits) * 10 < time_of(t, best) * 9)
             best = splits;
     return best;

@@ -137,7 +137,7 @@ bool pc__cuda_staged_fits(const pc__cuda_gemm *g)
 {
     const int64_t most = 1 << 29;
     return g->dtype != PC__CUDA_F64 && g->k > 0 && g->k <= PC__CUDA_STAGED_MOST && g->m < most && g->n < most &&
-           (double)g->batch * (double)g->m * (double)g->n < 1e11;
+           g->batch < most && (double)g->batch * (double)g->m * (double)g->n < 1e9;
 }
 
 /* Fewer blocks than a large GPU runs at once, and sums that it adds up in about the time of a launch. Where rows of 16-bit numbers

@@ -301,18 +301,18 @@ template <class F> void fold(const pc__cuda_fold *d, const F &f)
 {
     const pc__cuda_reduction *r = &d->how;
     const typename F::type *in = static_cast<const typename F::type *>(d->in);
-    const int threads = r->lanes > PC__FOLD_THREADS ? r->lanes : PC__FOLD_THREADS;
-    const int64_t per_block = threads / r->lanes, tiles = (r->inner + r->lanes - 1) / r->lanes;
-    const auto go = [r](auto kernel, int64_t blocks, int size, auto... parameters) {
-        (void)pc::start(kernel, static_cast<unsigned>(blocks), static_cast<unsigned>(size), r->queue, r->early,
-                        parameters...);
-    };
     if (d->few)
         return start_short(fold_gaps<F>, d->few, *d->few, f, in);
     if (r->layout == PC__REDUCE_SINGLES || is_tiny(*r, sizeof(typename F::type)))
         return fold_each(*r, f, in, d->out);
     if (is_short(*r, sizeof(typename F::type)))
         return fold_many(*r, f, in);
+    const int threads = r->lanes > PC__FOLD_THREADS ? r->lanes : PC__FOLD_THREADS;
+    const int64_t per_block = threads / r->lanes, tiles = (r->inner + r->lanes - 1) / r->lanes;
+    const auto go = [r](auto kernel, int64_t blocks, int size, auto... parameters) {
+        (void)pc::start(kernel, static_cast<unsigned>(blocks), static_cast<unsigned>(size), r->queue, r->early,
+                        parameters...);
+    };
     if (r->layout == PC__REDUCE_ROWS)
         go(fold_rows<F>, (r->outer * r->parts + per_block - 1) / per_block, threads, *r, f, in, d->between);
     else
