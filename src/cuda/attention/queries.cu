@@ -6,8 +6,8 @@ namespace
 {
 
 constexpr int LEAST_KEYS = 256 /* which tiles take no longer for */, MOST_KEYS = 3840,
-              MOST_BYTES = 512 << 10;             /* of a query: what one multiprocessor reads in some 5 us */
-constexpr int MOST_QUERIES = 4, MOST_BACK = 2048; /* pairs of a block backward */
+              MOST_BYTES = 512 << 10; /* of a query: what one multiprocessor reads in some 5 us */
+constexpr int MOST_BACK = 2048;       /* pairs of a block backward */
 
 /* They become weights; the logarithm of their sum. */
 template <int THREADS>

@@ -13,6 +13,7 @@ namespace
 
 constexpr int WARP = 32, USUAL = 256, WIDE = 1024; /* of a block; wide where blocks are few */
 constexpr int AT_ONCE = 4;                         /* rows of a thread on their way */
+constexpr int MOST_QUERIES = 4;
 
 template <class T> constexpr int PACK = 16 / sizeof(T);
 

@@ -29,17 +29,16 @@ template <int THREADS, class T>
 __device__ __forceinline__ void spread(const pc__cuda_attention &a, const T *of, int64_t pitch, const float *weights,
                                        float by, int size, T *to, int64_t row)
 {
-    constexpr int MOST = 4; /* queries */
     const int lanes = lanes_of(size, PACK<T>), at = threadIdx.x % lanes * PACK<T>;
-    vector<T, PACK<T>> own[MOST];
+    vector<T, PACK<T>> own[MOST_QUERIES];
 #pragma unroll
-    for (int i = 0; i < MOST; i++)
+    for (int i = 0; i < MOST_QUERIES; i++)
         if (i < a.l)
             own[i] = own_pack(of + i * pitch, size);
     for (int j = threadIdx.x / lanes; j < a.s && at < size; j += THREADS / lanes) {
         float sum[PACK<T>] = {};
 #pragma unroll
-        for (int i = 0; i < MOST; i++)
+        for (int i = 0; i < MOST_QUERIES; i++)
             if (i < a.l)
 #pragma unroll
                 for (int c = 0; c < PACK<T>; c++)
