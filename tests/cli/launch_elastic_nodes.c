@@ -37,15 +37,13 @@ static void goes_on_without_a_host(void **state)
 static void takes_a_host_that_comes_back(void **state)
 {
     (void)state;
-    both(
-        "C='case $TORCHELASTIC_RESTART_COUNT in 0) exec $R host;; 2) exec $R fine;; esac; test $RANK != 1 || while :; "
-        "do ! "
-        "test -e again || exit 3; sleep 0.02; done; sleep 30'; "
-        "(node 0 -n 2 --elastic --max-restarts 2 --timeout 3 -- sh -c \"$C\"; echo 0: $?) >a 2>&1 & "
-        "node 1 -n 1 -- sh -c \"$C\" >b 2>&1; for i in $(seq 500); do grep -q 'without node 1' a && break; sleep 0.01; "
-        "done; (node 1 -n 1 -- sh -c \"$C\"; echo 1: $?) >b 2>&1 & for i in $(seq 500); do grep -q joins a && break; "
-        "sleep "
-        "0.01; done; : >again; wait; rm again");
+    both("C='case $TORCHELASTIC_RESTART_COUNT in 0) exec $R host;; 2) exec $R fine;; esac; test $RANK != 1 || while :; "
+         "do ! "
+         "test -e again || exit 3; sleep 0.02; done; sleep 30'; "
+         "(node 0 -n 2 --elastic --max-restarts 2 --timeout 3 -- sh -c \"$C\"; echo 0: $?) >a 2>&1 & "
+         "node 1 -n 1 -- sh -c \"$C\" >b 2>&1; seen 'without node 1' a; "
+         "(node 1 -n 1 -- sh -c \"$C\"; echo 1: $?) >b 2>&1 & seen joins a; "
+         ": >again; wait; rm again");
     assert_has("going on with 2 ranks, without node 1: it has not come within 3 s");
     assert_has(") is here, and joins at the next start");
     assert_has("starting all ranks again (restart 2 of 2)");
@@ -99,8 +97,8 @@ static void goes_on_with_a_cut_cable(void **state)
     /* The host is cut off for good: it stops its ranks, waits, and gives up. */
     assert_status(NODE
                   "(node 0 -n 1 --elastic -- $R wait; echo 0: $?) >a 2>&1 & (node 1 -n 1 --timeout 5 -- $R wait; echo "
-                  "1: $?) >b 2>&1 & for i in $(seq 500); do grep -q 'rank 1' b && break; sleep 0.01; done; "
-                  "ip -n ${IN}0 link del v0; wait; pgrep -fx \"$R wait\" && exit 98; cat a b; rm a b",
+                  "1: $?) >b 2>&1 & seen 'rank 1' b; "
+                  "ip -n ${IN}0 link del v0; wait; left \"$R wait\" && exit 98; cat a b; rm a b",
                   0);
     assert_has("node 1 (");
     assert_has("going on with 1 of 2 ranks, without node 1 (");
@@ -116,11 +114,11 @@ static void goes_on_without_a_killed_host(void **state)
     (void)state;
     use_cable();
     setenv("FINE_FOR", "1", 1);
-    assert_status(NODE
-                  "(node 0 -n 1 --elastic -- $R wait; echo 0: $?) >a 2>&1 & (node 1 -n 1 -- $R wait) >b 2>&1 & for i "
-                  "in $(seq 500); do grep -q 'rank 1' b && break; sleep 0.01; done; "
-                  "kill -KILL $(ip netns pids ${IN}1); wait; pgrep -fx \"$R wait\" && exit 98; cat a b; rm a b",
-                  0);
+    assert_status(
+        NODE
+        "(node 0 -n 1 --elastic -- $R wait; echo 0: $?) >a 2>&1 & (node 1 -n 1 -- $R wait) >b 2>&1 & seen 'rank 1' b; "
+        "kill -KILL $(ip netns pids ${IN}1); wait; left \"$R wait\" && exit 98; cat a b; rm a b",
+        0);
     assert_has("going on with 1 of 2 ranks, without node 1 (");
     assert_has("[0] rank 0 of 1 start 1");
     assert_has("0: 0");

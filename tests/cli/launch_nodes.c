@@ -86,18 +86,19 @@ static void survive_a_cut_cable(void **state)
     (void)state;
     use_cable();
     setenv("PARACORD_BEAT_LIMIT", "2", 1);
-    assert_status(NODE "node 0 -n 1 -- $R fine >a 2>&1 & node 1 -n 1 -- $R fine >b 2>&1; wait; cat a b", 0);
+    assert_status(NODE "node 0 -n 1 -- $R fine >a 2>&1 & node 1 -n 1 -- $R fine >b 2>&1; wait; cat a b; rm a b", 0);
     assert_has("[0] rank 0 of 2 start 0");
     assert_has("[1] rank 1 of 2 start 0");
     /* Nothing is left on either side; after a while the cable is there again, and so is the job. */
-    assert_status(NODE "(node 0 -n 1 --max-restarts 1 -- sh -c 'test $TORCHELASTIC_RESTART_COUNT = 1 || exec $R wait; "
-                       "exec $R fine'; echo 0: $?) "
-                       ">a 2>&1 & (node 1 -n 1 -- sh -c 'test $TORCHELASTIC_RESTART_COUNT = 1 || exec $R wait; exec $R "
-                       "fine'; echo 1: $?) >b "
-                       "2>&1 & for i in $(seq 300); do grep -q 'rank 1' b && break; sleep 0.01; done; "
-                       "ip -n ${IN}0 link set v0 down; sleep 4; pgrep -fx \"$R wait\" && exit 98; ip -n ${IN}0 link "
-                       "set v0 up; wait; cat a b; rm a b",
-                  0);
+    assert_status(
+        NODE "(node 0 -n 1 --max-restarts 1 -- sh -c 'test $TORCHELASTIC_RESTART_COUNT = 1 || exec $R wait; "
+             "exec $R fine'; echo 0: $?) "
+             ">a 2>&1 & (node 1 -n 1 -- sh -c 'test $TORCHELASTIC_RESTART_COUNT = 1 || exec $R wait; exec $R "
+             "fine'; echo 1: $?) >b "
+             "2>&1 & seen 'rank 1' b; ip -n ${IN}0 link set v0 down; seen 'is lost' a; seen 'is gone; stopping' b; "
+             "left \"$R wait\" && exit 98; ip -n ${IN}0 link "
+             "set v0 up; wait; cat a b; rm a b",
+        0);
     assert_has("node 1 (");
     assert_has(" is lost");
     assert_has("is gone; stopping the ranks of this host");
