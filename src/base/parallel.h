@@ -4,10 +4,10 @@
  *     static void row(void *context, int64_t i) { sums *s = context; ... }
  *     pc__parallel(pc__threads(flops), rows, row, &(sums){x, y});
  *
- * Indices are claimed one by one, and the calling thread works too: a helper that the system does not run in time is
- * not waited for, because it has claimed nothing. That is why this is no OpenMP region, whose barrier waits for every
- * thread of its team: where other programs (or this one's own loader) want the cores, such barriers cost a time slice
- * each, thirty times the work of a small network.
+ * Indices are claimed one by one, a thread's own range of them first, and the calling thread works too: a helper that
+ * the system does not run in time is not waited for, because it has claimed nothing. That is why this is no OpenMP
+ * region, whose barrier waits for every thread of its team: where other programs (or this one's own loader) want the
+ * cores, such barriers cost a time slice each, thirty times the work of a small network.
  *
  * Work is cut by sizes alone, never by the number of threads, so results do not depend on it. */
 #ifndef PC__PARALLEL_H
