@@ -13,8 +13,8 @@ typedef struct work {
     const pc__region *region;
     const char *in[PC__REGION_IN];
     pc_dtype in_dtype[PC__REGION_IN];
-    char *out[PC__REGION_STEPS];    /* of steps whose results are outputs; else NULL */
-    bool is_read[PC__REGION_STEPS]; /* by a later step */
+    char *out[PC__REGION_STEPS]; /* of steps whose results are outputs; else NULL */
+    int reads[PC__REGION_STEPS]; /* by later steps */
 } work;
 
 typedef float row[BLOCK];
@@ -71,13 +71,38 @@ static void store_and_round(const work *w, int k, float *x, int64_t i, int64_t n
     const bool is_f16 = w->region->step[k].dtype == PC_F16;
     char *to = w->out[k] ? w->out[k] + i * (int64_t)sizeof *halves : (char *)halves;
     pc__store_halves(to, x, n, is_f16);
-    if (w->is_read[k])
+    if (w->reads[k])
         pc__load_halves(x, to, n, is_f16);
 }
 
 static bool has_number(const pc__region_step *s)
 {
     return s->a == PC__REGION_NUMBER || s->b == PC__REGION_NUMBER;
+}
+
+/* An upper bound, min(a, b) with a number, of what a lower bound gave, and of nothing else: a clamp, which memory should
+ * not wait for. */
+static bool is_clamp(const work *w, int k)
+{
+    const pc__region *r = w->region;
+    if (k + 1 >= r->steps || w->out[k] || w->reads[k] != 1)
+        return false;
+    const pc__region_step *low = &r->step[k], *high = low + 1;
+    return low->function == PC__POINTWISE_maximum && high->function == PC__POINTWISE_minimum &&
+           low->a != PC__REGION_NUMBER && low->b == PC__REGION_NUMBER && high->a == r->ins + k &&
+           high->b == PC__REGION_NUMBER && low->dtype == PC_F32 && high->dtype == PC_F32 &&
+           r->number[k] == r->number[k] && r->number[k + 1] == r->number[k + 1];
+}
+
+/* The bits of the two calls (ops/pointwise.def), for bounds that are numbers; NaN stays. */
+static void clamp(float *to, const float *from, float low, float high, int64_t n)
+{
+    _Pragma("GCC ivdep") /* the result may be the input, in its place */
+        for (int64_t i = 0; i < n; i++)
+    {
+        const float x = from[i], y = x <= low ? low : x;
+        to[i] = y >= high ? high : y;
+    }
 }
 
 /* numbers: those of the steps, repeated. */
@@ -89,10 +114,15 @@ static void block(const work *w, const row *numbers, int64_t i, int64_t n)
     for (int k = 0; k < r->ins; k++)
         value[k] = input(w, k, i, n, room[k]);
     for (int k = 0; k < r->steps; k++) {
+        const bool clamps = is_clamp(w, k);
+        const float *from = clamps ? value[r->step[k].a] : NULL;
+        k += clamps;
         const pc__region_step *s = &r->step[k];
         const bool direct = w->out[k] && s->dtype == PC_F32;
         float *to = direct ? (float *)(void *)w->out[k] + i : room[r->ins + k];
-        if (s->function == PC__REGION_CAST)
+        if (clamps)
+            clamp(to, from, r->number[k - 1], r->number[k], n);
+        else if (s->function == PC__REGION_CAST)
             memcpy(to, value[s->a], (size_t)n * sizeof *to);
         else
             pc__pointwise_f32[s->function](to, s->a == PC__REGION_NUMBER ? numbers[k] : value[s->a],
@@ -132,7 +162,7 @@ PC__KERNEL(region)
         const int values[] = {r->step[k].a, r->step[k].b};
         for (int j = 0; j < 2; j++)
             if (values[j] >= r->ins && values[j] != PC__REGION_NUMBER)
-                w.is_read[values[j] - r->ins] = true;
+                w.reads[values[j] - r->ins]++;
     }
     pc__parallel(pc__threads(r->count * r->steps * 8), (r->count + PIECE - 1) / PIECE, piece, &w);
     return PC_OK;
