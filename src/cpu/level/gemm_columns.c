@@ -4,7 +4,10 @@
 #include "cpu/level/turn.h"
 
 #define FEW_ROWS 12         /* rows that read B where it lies, panel by panel */
+#define CLOSE 3072          /* numbers of C that are finished in the first-level cache, */
+#define TILES_MOST 24       /* or of so many tiles one below the other */
 #define SHORT_K 96          /* for more rows */
+#define TURNED_K 32         /* for a B that is turned first */
 #define SHORT_K_APART 65536 /* bytes: k times the power of 2 that divides the step between rows */
 
 /* Columns of the panel at column j of `columns`, and its width: whole vectors. */
@@ -72,6 +75,29 @@ void finish(const pc__gemm *g, real *values, int64_t column, int64_t columns)
             values[j] += bias[column + j];
     if (g->activation != PC__ACT_NONE)
         activate(g->activation, values, columns);
+}
+
+/* The same for rows of C, several at once where they are narrow and side by side. */
+static void finish_rows(const pc__gemm *g, int64_t row, int64_t rows, int64_t column, int64_t columns)
+{
+    enum { TOGETHER = 8 };
+    real bias[TOGETHER * TILE_WIDTH];
+    pc__gemm several = *g;
+    const bool narrow = columns <= TILE_WIDTH && g->c_rs == columns && g->n == columns;
+    const int64_t together = narrow ? TOGETHER : 1;
+    for (int64_t i = 0; narrow && g->bias && i < together; i++)
+        copy_some(bias + i * columns, g->bias, columns);
+    if (narrow && g->bias)
+        several.bias = bias;
+    for (int64_t r = row; r < row + rows; r += together)
+        finish(&several, at_c(g, r, column), column, PC__MIN(together, row + rows - r) * columns);
+}
+
+/* Rows of C that are done before they are finished: whole tiles. */
+static int64_t rows_close(int64_t columns)
+{
+    const int64_t height = tile_rows[TILE_VECTORS], tiles = CLOSE / (height * PC__MAX(columns, 1));
+    return height * PC__MAX(PC__MIN(tiles, TILES_MOST), 1);
 }
 
 /* One panel of columns times rows of A where C cannot take whole vectors: by way of a tile on the stack. */
@@ -166,42 +192,70 @@ static bool in_place(const pc__gemm *g, int64_t rows, int64_t columns)
     return rows <= FEW_ROWS || (columns >= 4 * W && g->k <= SHORT_K && g->k * apart <= SHORT_K_APART);
 }
 
-/* The same bits as by tiles. */
-static void in_place_run(const pc__gemm *g, int64_t row, int64_t rows, int64_t column, int64_t columns)
+/* Whole rows of C at once from rows of B, b_row apart; k is one block, or C is added to. The same bits as by tiles. */
+static void in_place_run(const pc__gemm *g, int64_t row, int64_t rows, int64_t column, int64_t columns, const real *b,
+                         int64_t b_row)
 {
-    for (int64_t k0 = 0; k0 == 0 || k0 < g->k; k0 += K_BLOCK)
-        few_rows(&(few_product){.rows = rows,
-                                .k = PC__MIN(K_BLOCK, g->k - k0),
-                                .columns = columns,
-                                .a = at_a(g, row, k0),
-                                .a_row = g->a_rs,
-                                .a_k = g->a_cs,
-                                .b = at_b(g, k0, column),
-                                .b_row = g->b_rs,
-                                .c = at_c(g, row, column),
-                                .c_row = g->c_rs,
-                                .add = g->accumulate || k0 > 0});
-    for (int64_t r = row; (g->bias || g->activation != PC__ACT_NONE) && r < row + rows; r++)
-        finish(g, at_c(g, r, column), column, columns);
+    const bool more = g->bias || g->activation != PC__ACT_NONE;
+    const int64_t step = more && rows > FEW_ROWS ? rows_close(columns) : rows;
+    for (int64_t r = row; r < row + rows; r += step) {
+        const int64_t count = PC__MIN(step, row + rows - r);
+        for (int64_t k0 = 0; k0 == 0 || k0 < g->k; k0 += K_BLOCK)
+            few_rows(&(few_product){.rows = count,
+                                    .k = PC__MIN(K_BLOCK, g->k - k0),
+                                    .columns = columns,
+                                    .a = at_a(g, r, k0),
+                                    .a_row = g->a_rs,
+                                    .a_k = g->a_cs,
+                                    .b = b + k0 * b_row,
+                                    .b_row = b_row,
+                                    .c = at_c(g, r, column),
+                                    .c_row = g->c_rs,
+                                    .add = g->accumulate || k0 > 0});
+        if (more)
+            finish_rows(g, r, count, column, columns);
+    }
 }
 
-/* Panels are reused from the first-level cache: all of them for each few rows where they fit, else one for many rows. */
+/* The same of a small B that runs along k, turned into scratch. */
+static bool is_turned(const pc__gemm *g, int64_t rows, int64_t columns)
+{
+    return g->b_rs == 1 && g->b_cs != 1 && g->c_cs == 1 && rows > FEW_ROWS && columns >= 4 * W && g->k <= TURNED_K &&
+           g->k * columns * (int64_t)sizeof(real) <= PANELS_BYTES;
+}
+
+/* Panels are reused from the first-level cache: all of them for some rows where they fit, else one for many rows. */
 void columns_run(const pc__gemm *g, int64_t row, int64_t rows, int64_t column, int64_t columns, real *scratch)
 {
     if (in_place(g, rows, columns)) {
-        in_place_run(g, row, rows, column, columns);
+        in_place_run(g, row, rows, column, columns, at_b(g, 0, column), g->b_rs);
+        return;
+    }
+    if (is_turned(g, rows, columns)) {
+        const int64_t size = sizeof(real);
+        pc__turn((char *)scratch, columns * size, (const char *)at_b(g, 0, column), g->b_cs * size, columns, g->k,
+                 sizeof(real));
+        in_place_run(g, row, rows, column, columns, scratch, columns);
         return;
     }
     const bool packing = g->b_cs != 1 || rows > 2 * TILE_ROWS_MAX;
     const int64_t tail = columns % W ? columns / TILE_WIDTH * TILE_WIDTH : columns;
     const bool small = k_block(g) * columns * (int64_t)sizeof(real) <= PANELS_BYTES;
-    const int64_t few = columns <= TILE_WIDTH ? rows : tile_rows[TILE_VECTORS], step = small ? few : ROW_BLOCK;
+    const int64_t step = small ? rows_close(columns) : ROW_BLOCK;
+    const bool more = g->bias || g->activation != PC__ACT_NONE, rowwise = small && more && g->c_cs == 1;
+    pc__gemm plain = *g;
+    if (rowwise)
+        plain.bias = NULL, plain.activation = PC__ACT_NONE;
     for (int64_t k0 = 0; k0 == 0 || k0 < g->k; k0 += K_BLOCK) {
         const int64_t kc = PC__MIN(K_BLOCK, g->k - k0), first = packing ? 0 : tail;
         pack(g, k0, kc, column + first, columns - first, scratch + first * k_block(g));
-        for (int64_t r = row; r < row + rows; r += step)
+        for (int64_t r = row; r < row + rows; r += step) {
+            const int64_t count = PC__MIN(step, row + rows - r);
             for (int64_t j = 0; j < columns; j += TILE_WIDTH)
-                panel_run(g, j >= first ? scratch + j * k_block(g) : NULL, k0, r, PC__MIN(step, row + rows - r),
-                          column + j, panel_columns(j, columns));
+                panel_run(&plain, j >= first ? scratch + j * k_block(g) : NULL, k0, r, count, column + j,
+                          panel_columns(j, columns));
+            if (rowwise && k0 + kc >= g->k)
+                finish_rows(g, r, count, column, columns);
+        }
     }
 }
