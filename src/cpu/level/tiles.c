@@ -125,6 +125,10 @@ bool pc__tiles_make(pc__tiles *t, const pc__loop *loop)
     t->columns = is_short ? all : PC__MIN(all, row);
     if (is_short)
         t->middles = even(loop->shape[last - 1], row / all);
+    if (t->across < 0 && t->middle > 0 && t->middles == loop->shape[t->middle]) { /* short, too */
+        t->across = t->middle - 1;
+        t->rows = even(loop->shape[t->across], FLAT / (t->middles * all));
+    }
     count_tiles(t);
     t->together = PC__MAX(PART / (t->rows * t->middles * t->columns), 1);
     return true;
@@ -250,7 +254,8 @@ static bool is_copied(const pc__tiles *t, int k)
     return k > 0 && (!flat || is_turned(t->loop, k, t->across) || (t->middle >= 0 && !is_flat(t->loop, k)));
 }
 
-/* A tile row by row, from dense copies of those inputs that no one stride leads through. */
+/* A tile row by row, or in one run where rows follow each other, from dense copies of those inputs that no one stride leads
+ * through. */
 static void run_rows(const pc__tiles *t, char *const *data, const int64_t sizes[4], pc__run_fn run)
 {
     _Alignas(64) char room[PC__OPERANDS][ROOM];
@@ -259,16 +264,19 @@ static void run_rows(const pc__tiles *t, char *const *data, const int64_t sizes[
     const int64_t n = t->outer >= 0 ? t->block * sizes[3] : sizes[1] * sizes[2];
     char *from[PC__OPERANDS];
     int64_t strides[PC__OPERANDS], steps[PC__OPERANDS];
+    bool one = true;
     for (int k = 0; k < loop->operands; k++) {
         const bool copied = is_copied(t, k);
         from[k] = copied ? room[k] : data[k];
         strides[k] = copied ? loop->bytes[k] : loop->strides[k][last];
         steps[k] = copied ? n * loop->bytes[k] : t->across < 0 ? 0 : loop->strides[k][t->across];
+        one = one && steps[k] == n * strides[k];
         if (copied)
             gather(t, k, data[k], sizes, room[k]);
     }
-    for (int64_t r = 0; r < sizes[0]; r++) {
-        run(from, strides, n, loop->context);
+    const int64_t rows = one ? 1 : sizes[0], length = one ? sizes[0] * n : n;
+    for (int64_t r = 0; r < rows; r++) {
+        run(from, strides, length, loop->context);
         for (int k = 0; k < loop->operands; k++)
             from[k] += steps[k];
     }

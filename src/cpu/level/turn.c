@@ -82,6 +82,12 @@
             narrow_##bytes(t, 1, 3, f, from_row / (bytes), 1, columns, 3);                                             \
         else if (together && rows == 4)                                                                                \
             narrow_##bytes(t, 1, 4, f, from_row / (bytes), 1, columns, 4);                                             \
+        else if (rows < N_##bytes && rows == 2)                                                                        \
+            narrow_##bytes(t, 1, to_row / (bytes), f, from_row / (bytes), 1, columns, 2);                              \
+        else if (rows < N_##bytes && rows == 3)                                                                        \
+            narrow_##bytes(t, 1, to_row / (bytes), f, from_row / (bytes), 1, columns, 3);                              \
+        else if (rows < N_##bytes && rows == 4)                                                                        \
+            narrow_##bytes(t, 1, to_row / (bytes), f, from_row / (bytes), 1, columns, 4);                              \
         else                                                                                                           \
             return false;                                                                                              \
         return true;                                                                                                   \
