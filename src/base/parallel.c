@@ -33,8 +33,8 @@ static struct {
     void *context;
 } job = {.door = CLOSED};
 
-/* What is to be done next of each of the job's ranges, of which a thread begins with the same one from call to call: what it
- * wrote before is in its core's caches. Then it goes on with the others'. */
+/* What is to be done next of each of the job's ranges. A thread begins with one by its own number: where all take part, with the
+ * same one from call to call, and what it wrote before is in its core's caches. Then it goes on with the others'. */
 static struct {
     _Alignas(64) atomic_int_fast64_t next;
 } range[PC__THREADS_MAX];

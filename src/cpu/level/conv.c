@@ -136,7 +136,18 @@ static void finish_pixels(const forward *f, int64_t pixels, int64_t first, int64
     const pc__conv *s = f->g.s;
     if (!f->biased && s->activation == PC__ACT_NONE)
         return;
-    for (real *y = (real *)f->y + at; pixels > 0; pixels--, y += s->o) {
+    real *y = (real *)f->y + at;
+    if (count == s->o && count % W) { /* W pixels at once are whole vectors */
+        real bias[W * TILE_WIDTH];
+        for (int64_t i = 0; i < PC__MIN(W, pixels); i++)
+            copy_some(bias + i * count, f->bias, count);
+        for (; pixels >= W; pixels -= W, y += W * count) {
+            for (int64_t j = 0; j < W * count; j += W)
+                AT(y + j) += LOAD(bias + j);
+            activate(s->activation, y, W * count);
+        }
+    }
+    for (; pixels > 0; pixels--, y += s->o) {
         for (int64_t j = 0; j < count; j += W)
             AT(y + j) += LOAD(f->bias + first + j);
         activate(s->activation, y, count);
@@ -314,6 +325,7 @@ bool PC__R(conv2d_is_narrow)(const pc__conv *s)
 /* Everything after the sizes. */
 static pc_status run(forward *f, const void *weight, bool back, const void *bias)
 {
+    enum { AROUND = 4 };
     const geometry *g = &f->g;
     const pc__conv *s = g->s;
     const int64_t outputs = round_up(s->o, W), depth = s->kh * g->run;
@@ -338,7 +350,8 @@ static pc_status run(forward *f, const void *weight, bool back, const void *bias
         f->strip = PC__MIN(PC__MAX(f->strip, PC__MIN(4 * s->kh, s->n * g->yh / TASKS)), g->yh);
     f->strips = (g->yh + f->strip - 1) / f->strip;
     f->segment = PC__MAX(BLOCK_PIXELS / g->pool / g->pool, 1) * g->pool;
-    const int threads = pc__threads(s->n * g->yh * row_work);
+    /* Few outputs take a vector, and few numbers to add up no less than what is around them. */
+    const int threads = pc__threads(2 * s->n * g->yh * g->yw * g->pool * g->pool * outputs * (depth + AROUND));
     const int64_t block = g->pool * f->segment * TILE_WIDTH;
     const int64_t padded = f->copying ? round_up(input_rows(g, f->strip) * g->row, W) : 0;
     const int64_t room = outputs + depth * outputs + threads * (block + padded);

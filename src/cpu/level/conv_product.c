@@ -12,8 +12,10 @@ enum {
     PLACES_MOST = 64, /* more pay for packed weights */
     OUTPUTS = 4,      /* at least so many for each place */
     COLUMNS_MOST = 2, /* of y; more fill a tile */
-    DOTS_OUTPUTS = 3, /* of one tap: a vector of inputs is multiplied for each, */
+    DOTS_OUTPUTS = 5, /* of one tap: a vector of inputs is multiplied for each, */
+    DOTS_HALVES = 3,  /* of 16 bits, */
     DOTS_INPUTS = 64, /* which are so many at least */
+    DOTS_MANY = 2,    /* and so many vectors for each output, as the product asks (gemm.c) */
     PAIRS_OUTPUTS = 32,
     PAIRS_INPUTS = 24,
     SUMS_PLACES = 400,
@@ -35,7 +37,8 @@ static bool one_tap(const pc__conv *s)
 
 bool PC__R(conv2d_is_product)(const pc__conv *s)
 {
-    const bool dots = one_tap(s) && s->o <= DOTS_OUTPUTS && s->c >= DOTS_INPUTS;
+    const bool dots = one_tap(s) && s->o <= (s->half ? DOTS_HALVES : DOTS_OUTPUTS) && s->c >= DOTS_INPUTS &&
+                      (2 * s->o <= W || s->c >= DOTS_MANY * W * s->o);
     return s->pool <= 1 && (dots || (places_of(s) <= PLACES_MOST && s->o >= OUTPUTS * places_of(s)));
 }
 

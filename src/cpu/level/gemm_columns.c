@@ -217,11 +217,11 @@ static void in_place_run(const pc__gemm *g, int64_t row, int64_t rows, int64_t c
     }
 }
 
-/* The same of a small B that runs along k, turned into scratch. */
+/* The same of a small B that runs along k, turned into scratch. What is added to C are whole vectors. */
 static bool is_turned(const pc__gemm *g, int64_t rows, int64_t columns)
 {
     return g->b_rs == 1 && g->b_cs != 1 && g->c_cs == 1 && rows > FEW_ROWS && columns >= 4 * W && g->k <= TURNED_K &&
-           g->k * columns * (int64_t)sizeof(real) <= PANELS_BYTES;
+           g->k * columns * (int64_t)sizeof(real) <= PANELS_BYTES && !(g->accumulate && columns % W);
 }
 
 /* Panels are reused from the first-level cache: all of them for some rows where they fit, else one for many rows. */
@@ -241,8 +241,9 @@ void columns_run(const pc__gemm *g, int64_t row, int64_t rows, int64_t column, i
     const bool packing = g->b_cs != 1 || rows > 2 * TILE_ROWS_MAX;
     const int64_t tail = columns % W ? columns / TILE_WIDTH * TILE_WIDTH : columns;
     const bool small = k_block(g) * columns * (int64_t)sizeof(real) <= PANELS_BYTES;
-    const int64_t step = small ? rows_close(columns) : ROW_BLOCK;
     const bool more = g->bias || g->activation != PC__ACT_NONE, rowwise = small && more && g->c_cs == 1;
+    const bool all = columns <= TILE_WIDTH && !rowwise; /* rows, of a single panel */
+    const int64_t step = !small ? ROW_BLOCK : all ? rows : rows_close(columns);
     pc__gemm plain = *g;
     if (rowwise)
         plain.bias = NULL, plain.activation = PC__ACT_NONE;

@@ -1,7 +1,7 @@
 /* tiles.c: loops whose innermost dimension does not suit an operand, by tiles that stay in the first-level cache. An input
  * that runs along another dimension in memory has its part of the tile transposed, and is then read by rows. Where the
- * innermost dimension is short, two of them together make the runs, and an input that no one stride leads through is
- * copied so; where several are, many blocks of them do, each gathered by the same list of places. */
+ * innermost dimension is short, two of them together make the runs, or three, and an input that no one stride leads through
+ * is copied so; where several are, many blocks of them do, each gathered by the same list of places. */
 #include "cpu/level/tiles.h"
 
 #include "cpu/level/each.h"

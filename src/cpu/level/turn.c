@@ -3,7 +3,7 @@
  * SIMD level interleaves in one instruction; wider vectors would need two. Blocks go along the rows of the side whose rows
  * lie further apart: few of its cache lines are then begun at a time, which matters where its rows are a power of 2 apart,
  * and so compete for the same few places of a cache. The last blocks
- * lie over their neighbours where sizes are no multiples. Two to four rows or columns side by side are a loop whose steps
+ * lie over their neighbours where sizes are no multiples. Two to four rows, or columns side by side, are a loop whose steps
  * the compiler knows, and makes vectors of. Otherwise fewer than a block has are a part of it: columns beyond theirs are read and
  * dropped, where that many rows come behind (so not where one row is repeated), and what is written beyond rows side by side is
  * overwritten by the next. */
