@@ -3,10 +3,12 @@
 
 #include "base/parallel.h"
 
-#define COLUMNS_MOST 256   /* columns packed at once: K_BLOCK x COLUMNS_MOST fit the second-level cache */
-#define COLUMNS_SHORT 4096 /* the same of a short k: whole rows of C are then written together */
-#define ROWS_MOST 512      /* rows of one task */
-#define DOT_ROW_BLOCK 32   /* rows whose partial sums wait while a block of B is read */
+#define COLUMNS_MOST 256      /* columns packed at once: K_BLOCK x COLUMNS_MOST fit the second-level cache */
+#define COLUMNS_SHORT 4096    /* the same of a short k: whole rows of C are then written together */
+#define ROWS_MOST 512         /* rows of one task */
+#define SHARED_ROWS 192       /* from so many on B is packed for all tasks at once, */
+#define SHARED_MOST (1 << 20) /* so many values of it or fewer at a time */
+#define DOT_ROW_BLOCK 32      /* rows whose partial sums wait while a block of B is read */
 #define DOT_ROWS_MOST 2 * PC__VECTOR_REGISTERS /* above, packing B pays */
 #define DOT_COLUMNS_MOST 72                    /* columns whose partial sums wait, likewise */
 #define CHUNKS_MOST 16                         /* pieces of a long k */
@@ -71,7 +73,7 @@ static void task_run(const pc__gemm *g, const cut *c, int64_t task, real *scratc
     else if (c->dots)
         dots_run(g, row, rows, column, columns, (vec *)scratch);
     else
-        columns_run(g, row, rows, column, columns, scratch);
+        columns_run(g, row, rows, column, columns, &(packed_b){0}, scratch);
 }
 
 /* One call, for its tasks: scratch has `room` values per thread. */
@@ -106,6 +108,57 @@ static void chunk_run(void *context, int64_t i)
     part.activation = PC__ACT_NONE;
     for (int64_t task = 0; task < p->c->down * p->c->across; task++)
         task_run(&part, p->c, task, p->scratch + pc__thread() * p->room);
+}
+
+/* A product of many rows, whose B is packed once for all of them, some columns at a time. */
+typedef struct together {
+    const pc__gemm *g;
+    int64_t rows, columns; /* of a task */
+    int64_t across;        /* tasks for the same rows */
+    int64_t first, end;    /* columns that are packed */
+    int64_t apart;         /* values of a block of k */
+    real *values;
+} together;
+
+static void pack_task(void *context, int64_t task)
+{
+    const together *p = context;
+    const int64_t block = task / p->across, column = p->first + task % p->across * p->columns;
+    pack_block(p->g, block * K_BLOCK, column, PC__MIN(p->columns, p->end - column),
+               p->values + block * p->apart + (column - p->first) * k_block(p->g));
+}
+
+static void packed_task(void *context, int64_t task)
+{
+    const together *p = context;
+    const int64_t row = task / p->across * p->rows, column = p->first + task % p->across * p->columns;
+    columns_run(p->g, row, PC__MIN(p->rows, p->g->m - row), column, PC__MIN(p->columns, p->end - column),
+                &(packed_b){p->values, p->first, p->apart}, NULL);
+}
+
+/* Whether it pays: every task would pack for its rows alone. */
+static bool is_shared(const pc__gemm *g, const cut *c, int threads)
+{
+    return !c->dots && threads > 1 && g->m >= SHARED_ROWS &&
+           columns_pack(g, PC__MIN(c->rows, g->m), PC__MIN(c->columns, g->n));
+}
+
+static pc_status run_shared(const pc__gemm *g, const cut *c, int threads)
+{
+    const int64_t blocks = pieces(g->k, K_BLOCK), wide = round_up(PC__MIN(c->columns, g->n), TILE_WIDTH);
+    const int64_t depth = blocks * k_block(g), fit = SHARED_MOST / depth / wide * wide;
+    const int64_t columns = PC__MIN(PC__MAX(fit, wide), round_up(g->n, TILE_WIDTH));
+    together p = {.g = g, .rows = SHARED_ROWS / 2, .columns = wide, .apart = columns * k_block(g)};
+    if (!(p.values = pc__alloc_aligned((size_t)(depth * columns) * sizeof(real), 64)))
+        return PC_ERR_MEMORY;
+    for (; p.first < g->n; p.first = p.end) {
+        p.end = PC__MIN(p.first + columns, g->n);
+        p.across = pieces(p.end - p.first, wide);
+        pc__parallel(threads, blocks * p.across, pack_task, &p);
+        pc__parallel(threads, pieces(g->m, p.rows) * p.across, packed_task, &p);
+    }
+    pc__free(p.values);
+    return PC_OK;
 }
 
 /* Few outputs, long k: pieces of k side by side, then their sum in order. */
@@ -157,6 +210,8 @@ pc_status PC__R(gemm)(const pc__gemm *request)
     if (chunks > 1 && g->m * g->n <= (both_along_k(g) ? CHUNKED_DOTS : CHUNKED_OUTPUT))
         return chunked(g, chunks, threads);
     const cut c = cut_for(g, threads);
+    if (is_shared(g, &c, threads))
+        return run_shared(g, &c, threads);
     const int64_t tasks = c.down * c.across, room = scratch_size(g, &c);
     _Alignas(64) real few[SCRATCH_FEW / sizeof(real)], *scratch = few;
     const bool is_few = threads == 1 && room <= PC__COUNT(few);

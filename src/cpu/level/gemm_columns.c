@@ -59,12 +59,13 @@ static void pack_columns(const pc__gemm *g, int64_t k0, int64_t kc, int64_t colu
     }
 }
 
-static void pack(const pc__gemm *g, int64_t k0, int64_t kc, int64_t column, int64_t columns, real *out)
+void pack_block(const pc__gemm *g, int64_t k0, int64_t column, int64_t columns, real *panels)
 {
+    const int64_t kc = PC__MIN(K_BLOCK, g->k - k0);
     if (g->b_cs == 1)
-        pack_rows(g, k0, kc, column, columns, out);
+        pack_rows(g, k0, kc, column, columns, panels);
     else
-        pack_columns(g, k0, kc, column, columns, out);
+        pack_columns(g, k0, kc, column, columns, panels);
 }
 
 void finish(const pc__gemm *g, real *values, int64_t column, int64_t columns)
@@ -224,39 +225,58 @@ static bool is_turned(const pc__gemm *g, int64_t rows, int64_t columns)
            g->k * columns * (int64_t)sizeof(real) <= PANELS_BYTES && !(g->accumulate && columns % W);
 }
 
-/* Panels are reused from the first-level cache: all of them for some rows where they fit, else one for many rows. */
-void columns_run(const pc__gemm *g, int64_t row, int64_t rows, int64_t column, int64_t columns, real *scratch)
+/* Few rows read B where it lies, whatever its rows' order. */
+static bool packs(const pc__gemm *g, int64_t rows)
 {
-    if (in_place(g, rows, columns)) {
-        in_place_run(g, row, rows, column, columns, at_b(g, 0, column), g->b_rs);
-        return;
-    }
-    if (is_turned(g, rows, columns)) {
-        const int64_t size = sizeof(real);
-        pc__turn((char *)scratch, columns * size, (const char *)at_b(g, 0, column), g->b_cs * size, columns, g->k,
-                 sizeof(real));
-        in_place_run(g, row, rows, column, columns, scratch, columns);
-        return;
-    }
-    const bool packing = g->b_cs != 1 || rows > 2 * TILE_ROWS_MAX;
+    return g->b_cs != 1 || rows > 2 * TILE_ROWS_MAX;
+}
+
+bool columns_pack(const pc__gemm *g, int64_t rows, int64_t columns)
+{
+    return packs(g, rows) && !in_place(g, rows, columns) && !is_turned(g, rows, columns);
+}
+
+/* By panels, which are reused from the first-level cache: all of them for some rows where they fit, else one for many rows. */
+static void panels_run(const pc__gemm *g, int64_t row, int64_t rows, int64_t column, int64_t columns,
+                       const packed_b *packed, real *scratch)
+{
     const int64_t tail = columns % W ? columns / TILE_WIDTH * TILE_WIDTH : columns;
     const bool small = k_block(g) * columns * (int64_t)sizeof(real) <= PANELS_BYTES;
     const bool more = g->bias || g->activation != PC__ACT_NONE, rowwise = small && more && g->c_cs == 1;
     const bool all = columns <= TILE_WIDTH && !rowwise; /* rows, of a single panel */
     const int64_t step = !small ? ROW_BLOCK : all ? rows : rows_close(columns);
+    const int64_t first = packed->values || packs(g, rows) ? 0 : tail;
     pc__gemm plain = *g;
     if (rowwise)
         plain.bias = NULL, plain.activation = PC__ACT_NONE;
     for (int64_t k0 = 0; k0 == 0 || k0 < g->k; k0 += K_BLOCK) {
-        const int64_t kc = PC__MIN(K_BLOCK, g->k - k0), first = packing ? 0 : tail;
-        pack(g, k0, kc, column + first, columns - first, scratch + first * k_block(g));
+        const real *panels = scratch;
+        if (packed->values)
+            panels = packed->values + k0 / K_BLOCK * packed->apart + (column - packed->first) * k_block(g);
+        else
+            pack_block(g, k0, column + first, columns - first, scratch + first * k_block(g));
         for (int64_t r = row; r < row + rows; r += step) {
             const int64_t count = PC__MIN(step, row + rows - r);
             for (int64_t j = 0; j < columns; j += TILE_WIDTH)
-                panel_run(&plain, j >= first ? scratch + j * k_block(g) : NULL, k0, r, count, column + j,
+                panel_run(&plain, j >= first ? panels + j * k_block(g) : NULL, k0, r, count, column + j,
                           panel_columns(j, columns));
-            if (rowwise && k0 + kc >= g->k)
+            if (rowwise && k0 + K_BLOCK >= g->k)
                 finish_rows(g, r, count, column, columns);
         }
+    }
+}
+
+void columns_run(const pc__gemm *g, int64_t row, int64_t rows, int64_t column, int64_t columns, const packed_b *packed,
+                 real *scratch)
+{
+    const int64_t size = sizeof(real);
+    if (!packed->values && in_place(g, rows, columns)) {
+        in_place_run(g, row, rows, column, columns, at_b(g, 0, column), g->b_rs);
+    } else if (!packed->values && is_turned(g, rows, columns)) {
+        pc__turn((char *)scratch, columns * size, (const char *)at_b(g, 0, column), g->b_cs * size, columns, g->k,
+                 sizeof(real));
+        in_place_run(g, row, rows, column, columns, scratch, columns);
+    } else {
+        panels_run(g, row, rows, column, columns, packed, scratch);
     }
 }

@@ -41,10 +41,23 @@ INLINE int64_t k_block(const pc__gemm *g)
 #define finish PC__R(gemm_finish)
 void finish(const pc__gemm *g, real *values, int64_t column, int64_t columns);
 
+/* B packed for all tasks: of columns from `first` on, blocks of k one behind the other, so many values apart. */
+typedef struct packed_b {
+    const real *values; /* NULL: each task packs for itself */
+    int64_t first, apart;
+} packed_b;
+
+/* Whether columns_run packs B for so many rows and columns, and a block of it: panels[panel][k][width]. */
+#define columns_pack PC__R(gemm_columns_pack)
+#define pack_block PC__R(gemm_pack_block)
+bool columns_pack(const pc__gemm *g, int64_t rows, int64_t columns);
+void pack_block(const pc__gemm *g, int64_t k0, int64_t column, int64_t columns, real *panels);
+
 /* C for rows [row, row + rows) and columns [column, column + columns). Scratch holds k_block values for each of the columns,
- * rounded up to TILE_WIDTH. */
+ * rounded up to TILE_WIDTH, where B is not packed already. */
 #define columns_run PC__R(gemm_columns_run)
-void columns_run(const pc__gemm *g, int64_t row, int64_t rows, int64_t column, int64_t columns, real *scratch);
+void columns_run(const pc__gemm *g, int64_t row, int64_t rows, int64_t column, int64_t columns, const packed_b *packed,
+                 real *scratch);
 
 /* The same for operands that both run along k. Scratch holds the sums: DOT_ROWS x DOT_COLUMNS for each tile of such. */
 #define dots_run PC__R(gemm_dots_run)
