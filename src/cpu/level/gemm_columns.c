@@ -102,8 +102,8 @@ static int64_t rows_close(int64_t columns)
 }
 
 /* One panel of columns times rows of A where C cannot take whole vectors: by way of a tile on the stack. */
-static void panel_by_copy(const pc__gemm *g, tile *t, int64_t row, int64_t rows, int64_t column, int64_t columns,
-                          int vectors, bool last)
+static __attribute__((noinline)) void panel_by_copy(const pc__gemm *g, tile *t, int64_t row, int64_t rows,
+                                                    int64_t column, int64_t columns, int vectors, bool last)
 {
     real block[TILE_SIZE];
     const int step = tile_rows[vectors], width = vectors * W;
@@ -155,8 +155,8 @@ static int64_t rows_direct(const pc__gemm *g, int64_t rows, int64_t count, int64
 }
 
 /* One panel times some rows, by the way that fits. `panel` is packed, or NULL for B where it is. */
-static void panel_run(const pc__gemm *g, const real *panel, int64_t k0, int64_t row, int64_t rows, int64_t column,
-                      int64_t count)
+static __attribute__((noinline)) void panel_run(const pc__gemm *g, const real *panel, int64_t k0, int64_t row,
+                                                int64_t rows, int64_t column, int64_t count)
 {
     const int vectors = (int)((count + W - 1) / W);
     const int64_t kc = PC__MIN(K_BLOCK, g->k - k0);
