@@ -298,8 +298,6 @@ static void check_many(int64_t c, int64_t h, int64_t w, int stride)
 static void many_pictures(void **state)
 {
     (void)state;
-    if (getenv("PARACORD_ONLY")) /* of conv2d, which has no say in these: another test does them */
-        skip();
     for (int stride = 1; stride <= 2; stride++)
         PC_SCOPE {
             check_many(32, 104, 160, stride);
