@@ -98,7 +98,7 @@ static void goes_on_with_a_cut_cable(void **state)
     assert_status(NODE
                   "(node 0 -n 1 --elastic -- $R wait; echo 0: $?) >a 2>&1 & (node 1 -n 1 --timeout 5 -- $R wait; echo "
                   "1: $?) >b 2>&1 & seen 'rank 1' b; "
-                  "ip -n ${IN}0 link del v0; wait; left \"$R wait\" && exit 98; cat a b; rm a b",
+                  "ip -n ${IN}0 link del v0; wait; pgrep -fx \"$R wait\" && exit 98; cat a b; rm a b",
                   0);
     assert_has("node 1 (");
     assert_has("going on with 1 of 2 ranks, without node 1 (");
@@ -117,7 +117,7 @@ static void goes_on_without_a_killed_host(void **state)
     assert_status(
         NODE
         "(node 0 -n 1 --elastic -- $R wait; echo 0: $?) >a 2>&1 & (node 1 -n 1 -- $R wait) >b 2>&1 & seen 'rank 1' b; "
-        "kill -KILL $(ip netns pids ${IN}1); wait; left \"$R wait\" && exit 98; cat a b; rm a b",
+        "kill -KILL $(ip netns pids ${IN}1); wait; pgrep -fx \"$R wait\" && exit 98; cat a b; rm a b",
         0);
     assert_has("going on with 1 of 2 ranks, without node 1 (");
     assert_has("[0] rank 0 of 1 start 1");

@@ -19,14 +19,12 @@ static inline int free_port(void)
 }
 
 /* In the lines below: "node R OPTIONS -- COMMAND" is the launcher of host R, in its namespace where there is one; "seen
- * WORDS FILE" waits for the words, "left COMMAND" is whether such a process is still there after a while. */
+ * WORDS FILE" waits for the words. */
 #define NODE                                                                                                           \
-    "node() { r=$1; shift; ${IN:+ip netns exec $IN$r} timeout 60 $P launch --nodes 2 --node-rank $r --master $M "      \
+    "node() { r=$1; shift; ${IN:+ip netns exec $IN$r} timeout 30 $P launch --nodes 2 --node-rank $r --master $M "      \
     "\"$@\"; }; "                                                                                                      \
     "seen() { i=0; until grep -q \"$1\" $2 2>/dev/null; do i=$((i + 1)); test $i -lt 2000 || break; sleep 0.01; "      \
-    "done; }; "                                                                                                        \
-    "left() { i=0; while pgrep -fx \"$1\" >/dev/null; do i=$((i + 1)); test $i -lt 1000 || return 0; sleep 0.01; "     \
-    "done; return 1; }; "
+    "done; }; "
 
 static inline void fresh(void)
 {
