@@ -151,12 +151,7 @@ class Op:
 
     def results(self):
         y = self.function(*[t.float() if self.wide else t for t in self.inputs])
-        y = y.to(self.inputs[0].dtype) if self.wide else y
-        found = {"result": sums(y)}
-        if self.leaves:
-            grads = torch.autograd.grad(y, [leaf for _, leaf in self.leaves], self.gradient)
-            found.update((name, sums(grad)) for (name, _), grad in zip(self.leaves, grads))
-        return found
+        return self.told(y.to(self.inputs[0].dtype) if self.wide else y, self.leaves, self.gradient)
 
     def exact(self):
         """In float64: what both sides' sums are but for rounding."""
@@ -164,10 +159,14 @@ class Op:
         leaves = [(name, wide[next(i for i, t in enumerate(self.inputs) if t is leaf)]) for name, leaf in self.leaves]
         for _, leaf in leaves:
             leaf.requires_grad_()
-        y = self.function(*wide)
+        return self.told(self.function(*wide), leaves, self.gradient.double() if leaves else None)
+
+    @staticmethod
+    def told(y, leaves, gradient):
+        """The sums of the result and, by their leaves' names, of its gradients."""
         found = {"result": sums(y)}
         if leaves:
-            grads = torch.autograd.grad(y, [leaf for _, leaf in leaves], self.gradient.double())
+            grads = torch.autograd.grad(y, [leaf for _, leaf in leaves], gradient)
             found.update((name, sums(grad)) for (name, _), grad in zip(leaves, grads))
         return found
 
