@@ -218,6 +218,7 @@ static void *branch_scratch(pc_graph *graph, pc_stream *stream, pc__cuda_block *
 
 void *pc__cuda_scratch(pc_stream *stream, size_t bytes)
 {
+    bytes = PC__MAX(bytes, 1); /* for nothing, too, NULL would be an error */
     const pc__cuda_stream *face = stream->implementation;
     pc_graph *graph = stream->recording;
     if (graph && face->branch) /* without: what a plan announces may be measured before it is captured */
