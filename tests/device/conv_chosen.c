@@ -187,6 +187,43 @@ static void measured_once_and_remembered(void **state)
     assert_int_equal(chosen_in_a_process(&l, PC__CONV_PLANS + 2, PC_OK), 10 + 2 * PC__CONV_PLANS + 2);
 }
 
+/* Rows of ours take no groups: it is measured among cuDNN's plans alone. */
+static void groups_are_measured(void **state)
+{
+    (void)state;
+    static _Alignas(16) float x[2 * 8 * 8 * 8], weight[8 * 4 * 3 * 3], y[2 * 8 * 6 * 6];
+    const pc_call call = {.op = &op};
+    (void)pc_choice_set(PC_CHOICE_MEASURED);
+    for (int best = 1; best < 4; best++) {
+        pc__conv_piece p = {.s = {.dtype = PC_F32,
+                                  .n = 2,
+                                  .h = 8,
+                                  .w = 8,
+                                  .c = 8,
+                                  .o = 8,
+                                  .kh = 3,
+                                  .kw = 3,
+                                  .sh = 1,
+                                  .sw = best, /* another shape each time */
+                                  .oh = 6,
+                                  .ow = 5 / best + 1,
+                                  .pool = 1,
+                                  .groups = 2},
+                            .direction = PC__CONV_FORWARD,
+                            .dilation = {1, 1},
+                            .groups = 2,
+                            .x = x,
+                            .weight = weight,
+                            .result = y};
+        play_again();
+        play.best = best;
+        assert_ok(pc__conv_choose(&stream, &call, &p));
+        assert_int_equal(play.measured, 1);
+        assert_non_null(p.way);
+        assert_int_equal((uintptr_t)p.way->plan.plan, best);
+    }
+}
+
 static void only(const char *name)
 {
     for (int d = 0; d < PC__CONV_DIRECTIONS; d++) {
@@ -269,6 +306,7 @@ int main(void)
         cmocka_unit_test(the_rule),
         cmocka_unit_test(no_cudnn),
         cmocka_unit_test(measured_once_and_remembered),
+        cmocka_unit_test(groups_are_measured),
     };
     return cmocka_run_group_tests_name("device.conv_chosen", tests, NULL, NULL);
 }

@@ -17,14 +17,15 @@ int pc__conv_candidates(cudnnHandle_t handle, const pc__conv_shape *shape, pc__c
     return there + more;
 }
 
-/* Padding changes nothing where channels are whole, planes are for float32, whose kernels for channels last are few, and
- * folding is for few channels. */
+/* Padding changes nothing where channels are whole, and would move those of groups; planes are for float32, whose kernels for
+ * channels last are few, and folding is for few channels. */
 static bool differs(const pc__conv_shape *shape, int format)
 {
     if (format == PC__CONV_FOLDED)
         return pc__conv_can_fold(shape);
-    return format == PC__CONV_AS_IS ||
-           (format == PC__CONV_PADDED ? pc__conv_usual_format(shape) == PC__CONV_PADDED : shape->dtype == PC_F32);
+    if (format == PC__CONV_PADDED)
+        return shape->groups <= 1 && pc__conv_usual_format(shape) == PC__CONV_PADDED;
+    return format == PC__CONV_AS_IS || shape->dtype == PC_F32;
 }
 
 static void tell_times(const char *text, const pc__conv_list *list, const pc__conv_candidate *plans,
@@ -48,11 +49,14 @@ const pc__row *pc__conv_row_of(int direction, int number)
     return i >= 0 && i < rows->count ? &rows->row[i] : NULL;
 }
 
-/* The rows of ours that can do it; whole calls by way of float32 can not be timed so. */
+/* The rows of ours that can do it, which know neither groups nor taps apart; whole calls by way of float32 can not be timed
+ * so. */
 static int own_rows(const pc_stream *stream, const pc__conv_piece *p, const pc__row **row)
 {
     pc__conv_piece ours = *p;
     int there = 0;
+    if (pc__conv_is_grouped(p))
+        return 0;
     ours.way = NULL;
     const int found = pc__rows_all(&pc__conv_rows[p->direction], stream, &ours, row, PC__CONV_ROWS);
     for (int i = 0; i < found; i++)
@@ -99,9 +103,12 @@ static pc_status measure(pc_stream *stream, const pc_call *call, const pc__conv_
     for (int i = 0; i < there; i++)
         list->way[i] = (pc__conv_way){
             .device = stream->device.index, .shape = *shape, .made = plans[i].made, .plan = plans[i].plan};
-    const pc_status status = list->rows + there > 1 ? pc__conv_measure(stream, call, p, list, &best, times) : PC_OK;
+    const bool several = list->rows + there > 1;
+    const pc_status status = several ? pc__conv_measure(stream, call, p, list, &best, times) : PC_OK;
     if (status == PC_OK && best >= 0)
         tell_times(text, list, plans, times);
+    else if (!several && there)
+        best = 0; /* of groups, for which no row of ours is in the list */
     if (best >= list->rows)
         *number = plans[best - list->rows].number;
     else if (best > 0)

@@ -182,11 +182,10 @@ pc_status pc__conv_choose(pc_stream *stream, const pc_call *call, pc__conv_piece
     p->way = NULL, p->own = NULL;
     if (choice == PC_CHOICE_OWN || !shape_of(stream, p, &shape))
         return PC_OK;
-    const bool grouped = pc__conv_is_grouped(p);
-    const int format = grouped                     ? (int)pc__conv_grouped_format(&shape)
-                       : choice == PC_CHOICE_RULE  ? by_rule(stream, p, &shape)
-                       : choice == PC_CHOICE_CUDNN ? (int)pc__conv_usual_format(&shape)
-                                                   : 0;
+    const int format = choice == PC_CHOICE_MEASURED ? 0
+                       : pc__conv_is_grouped(p)     ? (int)pc__conv_grouped_format(&shape)
+                       : choice == PC_CHOICE_RULE   ? by_rule(stream, p, &shape)
+                                                    : (int)pc__conv_usual_format(&shape);
     if (format < 0 || (p->s.pool > 1 && !pools_apart(stream, p, choice)))
         return PC_OK;
     shape.format = format;
@@ -195,7 +194,7 @@ pc_status pc__conv_choose(pc_stream *stream, const pc_call *call, pc__conv_piece
         return PC_OK;
     }
 #if PC__HAVE_CUDNN
-    return look_up(stream, call, p, &shape, choice == PC_CHOICE_MEASURED && !grouped); /* rows of ours cannot */
+    return look_up(stream, call, p, &shape, choice == PC_CHOICE_MEASURED);
 #else
     (void)call;
     return PC_OK;
