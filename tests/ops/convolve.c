@@ -233,6 +233,13 @@ static void as_by_the_book(void **state)
         {2, 3, 50, 66, 3, 3, 3, OPTIONS(2, 1, 1, 3)},
         {1, 33, 70, 40, 33, 3, 3, OPTIONS(1, 1, 1, 33)}, /* strips that are turned */
         {1, 70, 40, 80, 70, 7, 7, OPTIONS(4, 3, 1, 70)},
+        {2, 3, 21, 14, 3, 5, 5, OPTIONS(2, 4, 2, 3)}, /* windows as far apart as their taps, and half as far */
+        {1, 4, 31, 18, 4, 3, 3, OPTIONS(2, 3, 4, 4)},
+        {2, 6, 19, 16, 6, 3, 3, UNEVEN(2, 2, 2, 3, 2, 3, 6)},
+        {2, 8, 26, 15, 8, 5, 5, UNEVEN(1, 1, 3, 1, 1, 1, 8)}, /* few channels last: strips of columns */
+        {1, 12, 29, 13, 12, 3, 3, UNEVEN(1, 1, 0, 2, 3, 2, 12)},
+        {2, 4, 23, 9, 4, 7, 7, UNEVEN(2, 2, 1, 5, 1, 1, 4)},
+        {1, 16, 4, 9, 16, 3, 3, UNEVEN(2, 1, 1, 0, 1, 2, 16)},
     };
     static const pc_dtype dtypes[] = {PC_F32, PC_F64, PC_F16, PC_BF16};
     (void)state;

@@ -44,8 +44,9 @@ __global__ void __launch_bounds__(BLOCK) strips(const __grid_constant__ pc__cuda
     if (!take_share(of, s.c, at))
         return;
     const T *weights = of.weight + at.channel * (K * K), *plane = of.from + at.plane * s.h * s.w;
-    const int down = gap_of<GAPS>(s.dh), along = gap_of<GAPS>(s.dw);
-    const int first = first_row(at.part, down), top = first * S - s.ph, left = at.column * S - s.pw;
+    const int down = gap_of<GAPS>(s.dh), along = gap_of<GAPS>(s.dw), apart = gap_of<GAPS>(of.rows.windows);
+    const int first = first_row(at.part, apart);
+    const int top = first * (GAPS ? s.sh : S) - s.ph, left = at.column * (GAPS ? s.sw : S) - s.pw;
     M weight[K * K], sum[DOWN];
 #pragma unroll
     for (int t = 0; t < K * K; t++)
@@ -67,8 +68,8 @@ __global__ void __launch_bounds__(BLOCK) strips(const __grid_constant__ pc__cuda
     T *to = of.to + (at.plane * s.oh + first) * s.ow + at.column;
 #pragma unroll
     for (int p = 0; p < DOWN; p++)
-        if (first + p * down < s.oh)
-            to[(long long)p * down * s.ow] = T(sum[p]);
+        if (first + p * apart < s.oh)
+            to[(long long)p * apart * s.ow] = T(sum[p]);
 }
 
 /* The gradient of the input where windows are two apart: a thread has SQUARES squares of four places below each other, which see
@@ -208,7 +209,7 @@ template <class T> void input(const pc__cuda_groups &s, const void *weight, cons
         return forward(back, of);
     of.turned = false;
     if constexpr (sizeof(T) < sizeof(double))
-        if (has_strips(s) && s.sh == 2) {
+        if (has_strips(s) && s.sh == 2 && !has_gaps(s)) {
             const int down = (s.h - 1 + s.ph) / 2 - s.ph / 2 + 1, across = (s.w - 1 + s.pw) / 2 - s.pw / 2 + 1;
             return with_window(s, [&](auto k, auto) {
                 launch(s, of, squares<T, decltype(k)::value>, (down + SQUARES - 1) / SQUARES, across);

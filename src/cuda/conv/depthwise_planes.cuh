@@ -36,34 +36,41 @@ inline bool has_gaps(const pc__cuda_groups &s)
     return s.dh > 1 || s.dw > 1;
 }
 
-/* Windows of 3, 5 or 7 rows and columns, one or two apart, not both apart and with gaps; and these not larger than the
+/* Windows of 3, 5 or 7 rows and columns, one or two apart, of whose rows some are the next one's; and gaps not larger than the
  * results are, nor than what three of them can be added to. */
 inline bool has_strips(const pc__cuda_groups &s)
 {
     return s.dtype != PC__CUDA_F64 && s.kh == s.kw && (s.kw == 3 || s.kw == 5 || s.kw == 7) && s.sh == s.sw &&
-           (s.sw == 1 || (s.sw == 2 && s.dh == 1 && s.dw == 1)) && s.dh <= s.oh && s.dh <= 1 << 28;
+           (s.sw == 1 || (s.sw == 2 && (s.dh % 2 == 0 || !has_gaps(s)))) && s.dh <= s.oh && s.dh <= 1 << 28;
 }
 
-/* Strips of a column: results dh apart are in one, where taps are. */
+/* From a result to the one below it whose taps fall on the same rows. */
+inline int apart_of(const pc__cuda_groups &s)
+{
+    return has_gaps(s) ? s.dh / s.sh : 1;
+}
+
+/* Strips of a column: results apart_of() each other are in one. */
 inline int strips_down(const pc__cuda_groups &s)
 {
-    return s.dh * (((s.oh + s.dh - 1) / s.dh + DOWN - 1) / DOWN);
+    const int apart = apart_of(s);
+    return apart * (((s.oh + apart - 1) / apart + DOWN - 1) / DOWN);
 }
 
-/* The first result of a strip, with those of its taps `gap` apart. */
-__device__ __forceinline__ int first_row(int strip, int gap)
+/* The first result of a strip, whose results are so far apart. */
+__device__ __forceinline__ int first_row(int strip, int apart)
 {
-    const int lot = strip / gap;
-    return strip - lot * gap + lot * DOWN * gap;
+    const int lot = strip / apart;
+    return strip - lot * apart + lot * DOWN * apart;
 }
 
-/* launch(constant<K>, constant<S>, constant<GAPS>) of a shape that has strips. */
+/* launch(constant<K>, constant<S>, constant<GAPS>) of a shape that has strips. S is how many taps further the next result of a
+ * strip sees a row; where there are gaps strides are known when it runs. */
 template <class LAUNCH> void with_strips(const pc__cuda_groups &s, LAUNCH launch)
 {
     with_window(s, [&](auto k, auto stride) {
-        if constexpr (decltype(stride)::value == 1)
-            if (has_gaps(s))
-                return launch(k, stride, constant<1>());
+        if (has_gaps(s))
+            return launch(k, constant<1>(), constant<1>());
         launch(k, stride, constant<0>());
     });
 }

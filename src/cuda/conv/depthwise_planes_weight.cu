@@ -18,6 +18,7 @@ template <class T> struct operands {
     T *weight;
     pc::math<T> *sums; /* [part][channel][tap] */
     int down;          /* items that a column has */
+    int apart;         /* results of an item */
     long long each;    /* items of a part, less than 2^30 */
 };
 
@@ -67,24 +68,25 @@ __global__ void __launch_bounds__(BLOCK) strips(const __grid_constant__ pc__cuda
 {
     typedef pc::math<T> M;
     const range items = range_of(s, of);
-    const int down = gap_of<GAPS>(s.dh), along = gap_of<GAPS>(s.dw);
+    const int down = gap_of<GAPS>(s.dh), along = gap_of<GAPS>(s.dw), apart = gap_of<GAPS>(of.apart);
     M sum[K * K] = {};
     pc::wait_for_earlier();
 #pragma unroll 1
     for (unsigned item = items.begin; item < items.end; item += BLOCK) {
         const unsigned line = item / s.ow, picture = line / of.down;
-        const int column = item - line * s.ow, row = first_row(line - picture * of.down, down);
+        const int column = item - line * s.ow, row = first_row(line - picture * of.down, apart);
+        const int top = row * (GAPS ? s.sh : S) - s.ph, left = column * (GAPS ? s.sw : S) - s.pw;
         const long long plane = (items.picture + picture) * s.c + blockIdx.x;
         const T *x = of.x + plane * s.h * s.w, *y = of.y + (plane * s.oh + row) * s.ow + column;
         M slope[DOWN];
         bool there[DOWN]; /* else Inf, of a row that is no result's, times 0 would be NaN */
 #pragma unroll
         for (int p = 0; p < DOWN; p++)
-            there[p] = row + p * down < s.oh, slope[p] = there[p] ? M(y[(long long)p * down * s.ow]) : M(0);
+            there[p] = row + p * apart < s.oh, slope[p] = there[p] ? M(y[(long long)p * apart * s.ow]) : M(0);
 #pragma unroll
         for (int i = 0; i < ROWS<K, S>; i++) {
             M seen[K];
-            take_columns<T, K>(s, x, row * S - s.ph + i * down, column * S - s.pw, along, seen);
+            take_columns<T, K>(s, x, top + i * down, left, along, seen);
 #pragma unroll
             for (int p = 0; p < DOWN; p++)
                 if (i - p * S >= 0 && i - p * S < K && there[p])
@@ -145,7 +147,7 @@ int parts_of(const pc__cuda_groups *s, long long *each)
 
 template <class T> void weight(const pc__cuda_groups *s, const void *x, const void *y, void *to, void *sums)
 {
-    operands<T> of = {(const T *)x, (const T *)y, (T *)to, (pc::math<T> *)sums, down_of(s), 0};
+    operands<T> of = {(const T *)x, (const T *)y, (T *)to, (pc::math<T> *)sums, down_of(s), apart_of(*s), 0};
     const int parts = parts_of(s, &of.each), taps = s->kh * s->kw;
     const auto launch = [&](void (*kernel)(pc__cuda_groups, operands<T>), int blocks) {
         (void)pc::start_grid(kernel, dim3(s->c, parts, blocks), dim3(BLOCK), 0, s->queue, s->early, *s, of);
