@@ -54,11 +54,12 @@ struct strip {
     int row, column; /* of the first result */
 };
 
-__device__ __forceinline__ strip strip_of(const pc__cuda_groups &s, long long index, int across)
+/* One behind the other along a row, or `upright` from row to row. */
+__device__ __forceinline__ strip strip_of(const pc__cuda_groups &s, long long index, int across, bool upright = false)
 {
-    const place at = place_of(index, s.oh, across);
-    const int along = at.column / s.dw;
-    return {at.picture, at.row, at.column - along * s.dw + along * PLACES * s.dw};
+    const place at = upright ? place_of(index, across, s.oh) : place_of(index, s.oh, across);
+    const int row = upright ? at.column : at.row, begin = upright ? at.row : at.column, along = begin / s.dw;
+    return {at.picture, row, begin - along * s.dw + along * PLACES * s.dw};
 }
 
 /* So many columns from `line` on, dw apart, zeros where there is no bit of `inside`. */
