@@ -172,9 +172,10 @@ static void lengths_and_sizes(void **state)
 /* Of all dtypes, causal and not, where heads are views of one tensor. */
 static void heads_of_one_tensor(void **state)
 {
-    static const shape shapes[] = {{2, 4, 64, 64, 32, 32}, {1, 2, 70, 70, 64, 64}, {2, 1, 33, 129, 16, 24}};
+    static const shape shapes[] = {
+        {2, 4, 64, 64, 32, 32}, {1, 2, 70, 70, 64, 64}, {2, 1, 33, 129, 16, 24}, {1, 2, 67, 40, 70, 93}};
     (void)state;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         for (int d = 0; d < DTYPES; d++)
             for (int causal = 0; causal < 2; causal++)
                 check("views", &shapes[i], dtypes[d], true, (pc_fn_attention_options){.causal = causal, .scale = 0.2});

@@ -1,5 +1,5 @@
 /* means.cu: for each row of queries the product of its result and that's gradient, which is the mean of its weights'
- * gradients by weight. A warp has a row. */
+ * gradients by weight. A warp has a row, of which a lane reads a few numbers before it waits for the first. */
 #include "cuda/attention/score.cuh"
 #include "cuda/shared/dependent_launch.cuh"
 #include "cuda/shared/sums.cuh"
@@ -7,7 +7,7 @@
 namespace
 {
 
-constexpr int THREADS = 256, LANES = 32;
+constexpr int THREADS = 256, LANES = 32, AT_ONCE = 4;
 
 template <class T> __global__ void __launch_bounds__(THREADS) means_kernel(const __grid_constant__ pc__cuda_attention a)
 {
@@ -18,8 +18,18 @@ template <class T> __global__ void __launch_bounds__(THREADS) means_kernel(const
         return;
     const T *y = matrix<const T>(a, a.y, i / a.l) + i % a.l * a.y.row;
     const T *g = matrix<const T>(a, a.g, i / a.l) + i % a.l * a.g.row;
-    for (int e = threadIdx.x % LANES; e < a.ev; e += LANES)
-        sum += pc::math<T>(y[e * a.y.column]) * pc::math<T>(g[e * a.g.column]);
+    for (int first = threadIdx.x % LANES; first < a.ev; first += AT_ONCE * LANES) {
+        T of_y[AT_ONCE], of_g[AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            const int e = first + k * LANES;
+            of_y[k] = e < a.ev ? y[e * a.y.column] : T(0.0f);
+            of_g[k] = e < a.ev ? g[e * a.g.column] : T(0.0f);
+        }
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++)
+            sum += pc::math<T>(of_y[k]) * pc::math<T>(of_g[k]);
+    }
     sum = warp_join<plus>(sum);
     if (threadIdx.x % LANES == 0)
         static_cast<pc::math<T> *>(a.means)[i] = sum;

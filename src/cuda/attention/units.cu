@@ -187,7 +187,10 @@ template <class T> void forward(const pc__cuda_attention *a)
 {
     const int size = a->e > a->ev ? a->e : a->ev;
     if (is_plain(a))
-        size <= 32 ? by_queries<T, 32>(a) : size <= 64 ? by_queries<T, 64>(a) : start<T, 128, 1, true>(a);
+        size <= 32          ? by_queries<T, 32>(a)
+        : size <= 64        ? by_queries<T, 64>(a)
+        : size <= MIDDLE<T> ? start<T, MIDDLE<T>, 1, true>(a)
+                            : start<T, 128, 1, true>(a);
     else
         size <= 64 ? start<T, 64, 1, false>(a) : start<T, 128, 1, false>(a);
 }

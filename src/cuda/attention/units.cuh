@@ -19,6 +19,9 @@ constexpr float LOG2_E = 1.4426950408889634f;
 template <class T> constexpr int PACK = 16 / sizeof(T);
 template <class T, int D> constexpr int PITCH = D + PACK<T>;
 
+/* Columns of tiles for more than 64 and up to so many: of 128 a quarter of the work, which is three products in float32. */
+template <class T> constexpr int MIDDLE = sizeof(T) > 2 ? 96 : 128;
+
 /* Whether 16 bytes of a row can be read at once, from its first column on. */
 inline bool lies_on_16_bytes(const pc__cuda_attention *a, const pc__cuda_matrices *m, int size)
 {
@@ -54,10 +57,31 @@ __device__ inline lines<T> lines_of(const pc__cuda_attention &a, const pc__cuda_
     return {matrix<const T>(a, m, batch), m.row, m.column, count, size, whole && count > 0 && size > 0};
 }
 
+/* Below, where a thread's packs are of different columns. */
+template <int D, int N, class T> __device__ inline void send_uneven_rows(T *to, const lines<T> &of, int first)
+{
+    constexpr int PACKS = D / PACK<T>;
+    static_assert(N * PACKS % THREADS == 0, "as many for each thread");
+#pragma unroll
+    for (int k = 0; k < N * PACKS / THREADS; k++) {
+        const int at = threadIdx.x + k * THREADS, row = at / PACKS, e = at % PACKS * PACK<T>, i = first + row;
+        T *place = to + row * PITCH<T, D> + e;
+        const bool there = i < of.count && e < of.size;
+        if (of.whole)
+            send_past(place, there ? of.at + i * of.row + e : of.at, there);
+        else
+#pragma unroll 1
+            for (int n = 0; n < PACK<T>; n++)
+                place[n] = i < of.count && e + n < of.size ? of.at[i * of.row + (e + n) * of.column] : T(0.0f);
+    }
+}
+
 /* to[N][PITCH] = rows from `first` on, zeros beyond them and behind their ends; it arrives as cp.async does. */
 template <int D, int N, class T> __device__ inline void send_rows(T *to, const lines<T> &of, int first)
 {
     constexpr int PACKS = D / PACK<T>, STEP = THREADS / PACKS;
+    if constexpr (THREADS % PACKS != 0)
+        return send_uneven_rows<D, N>(to, of, first);
     const int e = threadIdx.x % PACKS * PACK<T>, begin = threadIdx.x / PACKS;
     T *place = to + begin * PITCH<T, D> + e;
     if (of.whole) {
