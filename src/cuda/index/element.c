@@ -2,6 +2,7 @@
 #include "cuda/index/element.h"
 
 #include "cuda/index/lists.h"
+#include "cuda/index/rows.h"
 #include "cuda/pointwise/each.h"
 #include "ops/index.h"
 
@@ -45,6 +46,24 @@ static pc_status begin(pc_stream *stream, const pc_call *call, pc_tensor *whole,
     return pc__cuda_check(cudaMemsetAsync(pc__data(whole), 0, bytes, pc__cuda_queue(stream)), call->op->name);
 }
 
+/* Of one list, as rows of one element. */
+static pc_status add_few(const pc_call *call, const pc__cuda_lists *lists, const pc_tensor *base, const pc_tensor *part)
+{
+    const pc_tensor *whole = call->out[0];
+    const pc__cuda_picking p = {.index = lists->index,
+                                .outer = 1,
+                                .n = lists->n,
+                                .count = lists->count,
+                                .row = 1,
+                                .multiprocessors = lists->multiprocessors,
+                                .early = lists->early,
+                                .fault = lists->fault,
+                                .queue = lists->queue};
+    pc__cuda_add_few_rows(&p, whole->dtype, false, lists->skip, base ? pc__data(base) : NULL, pc__data(part),
+                          pc__data(whole));
+    return pc__cuda_launched(call);
+}
+
 static pc_status scatter(pc_stream *stream, const pc_call *call, pc_tensor *base, const pc_tensor *part)
 {
     pc_tensor *whole = call->out[0];
@@ -52,6 +71,8 @@ static pc_status scatter(pc_stream *stream, const pc_call *call, pc_tensor *base
     const int64_t elements = pc_tensor_count(whole);
     if (lists.lists == 0 || (elements == 0 && lists.count == 0))
         return PC_OK;
+    if (lists.lists == 1 && elements && pc__cuda_are_few_rows(whole->dtype, lists.count))
+        return add_few(call, &lists, base, part);
     if (lists.count <= FEW) {
         if (elements)
             PC__TRY(begin(stream, call, whole, base));

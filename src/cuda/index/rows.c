@@ -58,9 +58,9 @@ PC__CUDA_KERNEL(embedding)
 
 enum { NARROW = 32 /* bytes of a row, below which neighbours in memory are of other rows: elements go one by one */ };
 
-static bool has_few_kernel(pc_dtype dtype)
+bool pc__cuda_are_few_rows(int dtype, int64_t count)
 {
-    return dtype == PC_F32 || pc__is_half(dtype);
+    return (dtype == PC_F32 || pc__is_half((pc_dtype)dtype)) && count <= PC__CUDA_FEW_ROWS;
 }
 
 /* whole = base (NULL: zeros) with what was picked added, or put in its place. */
@@ -79,8 +79,9 @@ static pc_status put(pc_stream *stream, const pc_call *call, const pc_tensor *ba
     const int unit = unit_of(&p, whole, picked, base);
     const int64_t bytes = (int64_t)pc_dtype_size(whole->dtype);
     const void *before = base ? pc__data(base) : NULL;
-    if (add && p.n > 0 && p.count <= PC__CUDA_FEW_ROWS && has_few_kernel(whole->dtype)) {
-        p.row = unit == 16 ? p.row * bytes / unit : p.row;
+    const int64_t units = unit == 16 ? p.row * bytes / unit : p.row;
+    if (add && p.n > 0 && pc__cuda_are_few_rows(whole->dtype, p.count)) {
+        p.row = units;
         pc__cuda_add_few_rows(&p, whole->dtype, unit == 16, lists.skip, before, pc__data(picked), pc__data(whole));
         return pc__cuda_launched(call);
     }
@@ -99,7 +100,7 @@ static pc_status put(pc_stream *stream, const pc_call *call, const pc_tensor *ba
         lists.shared = 1;
         pc__cuda_scatter(&lists, whole->dtype, before, pc__data(picked), pc__data(whole));
     } else if (p.n > 0 && add) {
-        p.row = unit == 16 ? p.row * bytes / unit : p.row;
+        p.row = units;
         if (has_windows)
             pc__cuda_add_windows(&p, whole->dtype, unit == 16, pc__data(picked));
         pc__cuda_sum_rows(&p, whole->dtype, unit == 16, before, pc__data(picked), pc__data(whole));

@@ -2,6 +2,8 @@
 #ifndef PC__CUDA_INDEX_ROWS_H
 #define PC__CUDA_INDEX_ROWS_H
 
+#include <stdbool.h>
+
 #include "cuda/runtime/view.h"
 
 #ifdef __cplusplus
@@ -37,9 +39,11 @@ void pc__cuda_add_windows(const pc__cuda_picking *picking, int dtype, int packed
 
 /* pc__cuda_sum_rows for f32, f16 and bf16 by an index of at most so many entries, which is read as it is; entries for the place
  * `skip` are left out. */
-enum { PC__CUDA_FEW_ROWS = 64 };
+enum { PC__CUDA_FEW_ROWS = 256 };
 void pc__cuda_add_few_rows(const pc__cuda_picking *picking, int dtype, int packed, int64_t skip, const void *base,
                            const void *picked, void *whole);
+
+bool pc__cuda_are_few_rows(int dtype, int64_t count);
 
 #ifdef __cplusplus
 }
