@@ -202,7 +202,7 @@ void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const vo
              uint8_t *argmax, void *scratch, unsigned *counters)
 {
     const int area = s->kh * s->kw;
-    const picture<T> from = {(const T *)x, s->h, s->w, s->c, 1};
+    const picture<T> from = {(const T *)x, s->h, s->w, s->c, s->dh, s->dw};
     const weights<T> w = weights_for<T>(queue, s, weight, s->c, s->o, area, s->c * area, scratch);
     const bool whole = !s->planes && s->o % 4 == 0 && on_16_bytes(y) && (uintptr_t)argmax % 4 == 0;
     const result<T> to = {(const T *)bias, (T *)y, argmax, whole};

@@ -153,15 +153,28 @@ pc_status pc__convolution_choose(pc_stream *stream, const pc_call *call, const p
     return pc__conv_choose(stream, call, &p);
 }
 
-pc_status pc__convolution_by_cudnn(pc_stream *stream, const pc_call *call, const pc__convolution *v, bool *done)
+static pc_status by_tiles(pc_stream *stream, const pc_call *call, pc__conv_piece *p, bool *done)
+{
+    const pc__row *row = pc__conv_gaps_row(p);
+    if (!row)
+        return PC_OK;
+    void *scratch = pc__cuda_scratch(stream, row->workspace(p));
+    if (!scratch)
+        return PC_ERR_MEMORY;
+    PC__TRY(row->run(stream, call, p, scratch, done));
+    *done = true;
+    pc__rows_say(stream, row->note);
+    return pc__cuda_launched(call);
+}
+
+pc_status pc__convolution_by_pieces(pc_stream *stream, const pc_call *call, const pc__convolution *v, bool *done)
 {
     pc__conv_piece p = piece_of(stream, v);
     *done = false;
     PC__TRY(pc__conv_choose(stream, call, &p));
-    if (!p.way)
-        return PC_OK;
-    PC__TRY(pc__conv_by_cudnn(stream, call, &p, 1, done));
+    if (p.way)
+        PC__TRY(pc__conv_by_cudnn(stream, call, &p, 1, done));
     if (*done)
         pc__rows_say(stream, "by cuDNN");
-    return PC_OK;
+    return *done ? PC_OK : by_tiles(stream, call, &p, done);
 }

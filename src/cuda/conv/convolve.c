@@ -1,5 +1,6 @@
 /* convolve.c: the three ops of convolutions with taps apart or channels in groups: by the kernels for those of each channel
- * alone, a result a thread where they are little work, by cuDNN, by products of windows, else by the kernels for any; and where there are neither gaps nor groups, as conv2d and its gradients. */
+ * alone, a result a thread where they are little work, by cuDNN or tiles, by products of windows, else by the kernels for any; and where
+ * there are neither gaps nor groups, as conv2d and its gradients. */
 #include "cuda/conv/groups.h"
 #include "cuda/conv/convolve.h"
 #include "cuda/pointwise/each.h"
@@ -84,7 +85,7 @@ static pc_status run(pc_stream *stream, const pc_call *call, const pc__convoluti
     if (!is_empty(&s) && !pc__cuda_depthwise_fits(&s) && pc__convolution_by_plain(stream, v))
         return pc__cuda_launched(call);
     if (!is_empty(&s) && !pc__cuda_depthwise_fits(&s))
-        PC__TRY(pc__convolution_by_cudnn(stream, call, v, &done));
+        PC__TRY(pc__convolution_by_pieces(stream, call, v, &done));
     if (!is_empty(&s) && !pc__cuda_depthwise_fits(&s) && !done)
         PC__TRY(pc__convolution_by_windows(stream, call, v, &s, &done));
     return done ? PC_OK : by_own(stream, call, v, &s);

@@ -24,8 +24,9 @@ pc_status pc__convolution_plain(pc_stream *stream, const pc_call *call, const pc
 /* What is so little work that it takes no longer than a launch does: false where it is more. */
 bool pc__convolution_by_plain(pc_stream *stream, const pc__convolution *v);
 
-/* By cuDNN, where it has a way and was not ruled out; making its plan, ahead of a capture. */
-pc_status pc__convolution_by_cudnn(pc_stream *stream, const pc_call *call, const pc__convolution *v, bool *done);
+/* By cuDNN, where it has a way and was not ruled out, or by the tiles that convolutions without gaps have; making cuDNN's plan,
+ * ahead of a capture. */
+pc_status pc__convolution_by_pieces(pc_stream *stream, const pc_call *call, const pc__convolution *v, bool *done);
 pc_status pc__convolution_choose(pc_stream *stream, const pc_call *call, const pc__convolution *v);
 
 /* windows.c: by products of gathered windows, where these are worth it. */

@@ -1,6 +1,6 @@
 /* input.cu: the gradient of a convolution's input: each pixel of x collects, over the taps of the kernel, what the
  * pixels it went into send back; no two threads add to one element. A stride s makes s x s classes of pixels, by the
- * taps that reach them; each class is a convolution of stride 1 with every s-th tap, so that no tap is tried in vain.
+ * taps that reach them; each class is a convolution of stride 1 with every s-th tap, so that no tap is tried in vain; taps apart have no such classes.
  * Behind pooling or an activation the gradient is first spread out before them, in scratch memory: every element of it
  * is read for each tap. */
 #include "cuda/conv/conv.h"
@@ -213,7 +213,7 @@ void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, co
     const parts_memory in = {(float *)((char *)scratch + packed_bytes(s) + spread_bytes(s)), counters};
     pc__cuda_conv part = *s;
     if (!needs_spreading(s)) {
-        launch_any(queue, s, s->n, picture<T>{(const T *)dy, s->yh, s->yw, s->o, -1}, w, (T *)dx, in);
+        launch_any(queue, s, s->n, picture<T>{(const T *)dy, s->yh, s->yw, s->o, -s->dh, -s->dw}, w, (T *)dx, in);
         return;
     }
     part.n = spread_pictures(s);
@@ -228,7 +228,7 @@ void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, co
             pc::start(spread_kernel<T, 4>, by_four, THREADS, queue, s->early, part, from, saved, most, spread, count);
         else if (count > 0)
             pc::start(spread_kernel<T, 1>, grid, THREADS, queue, s->early, part, from, saved, most, spread, count);
-        const picture<T> g = {spread, s->yh * s->pool, s->yw * s->pool, s->o, -1};
+        const picture<T> g = {spread, s->yh * s->pool, s->yw * s->pool, s->o, -s->dh, -s->dw};
         launch_any(queue, s, part.n, g, w, (T *)dx + first * image, in);
     }
 }

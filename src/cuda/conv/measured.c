@@ -49,14 +49,15 @@ const pc__row *pc__conv_row_of(int direction, int number)
     return i >= 0 && i < rows->count ? &rows->row[i] : NULL;
 }
 
-/* The rows of ours that can do it, which know neither groups nor taps apart; whole calls by way of float32 can not be timed
- * so. */
+/* The rows of ours that can do it; whole calls by way of float32 can not be timed so. */
 static int own_rows(const pc_stream *stream, const pc__conv_piece *p, const pc__row **row)
 {
     pc__conv_piece ours = *p;
     int there = 0;
-    if (pc__conv_is_grouped(p))
-        return 0;
+    if (pc__conv_is_grouped(p)) {
+        row[0] = pc__conv_gaps_row(p);
+        return row[0] != NULL;
+    }
     ours.way = NULL;
     const int found = pc__rows_all(&pc__conv_rows[p->direction], stream, &ours, row, PC__CONV_ROWS);
     for (int i = 0; i < found; i++)
@@ -108,7 +109,7 @@ static pc_status measure(pc_stream *stream, const pc_call *call, const pc__conv_
     if (status == PC_OK && best >= 0)
         tell_times(text, list, plans, times);
     else if (!several && there)
-        best = 0; /* of groups, for which no row of ours is in the list */
+        best = 0; /* of groups, which no row of ours takes */
     if (best >= list->rows)
         *number = plans[best - list->rows].number;
     else if (best > 0)

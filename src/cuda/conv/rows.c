@@ -312,7 +312,7 @@ static pc_status shallow_run(pc_stream *stream, const pc_call *call, const void 
     return PC_OK;
 }
 
-/* --- tile: any convolution of floats or doubles --- */
+/* --- tile: any convolution of floats or doubles; taps apart, too (pc__conv_gaps_row) --- */
 
 static bool tile_supports(const pc_stream *stream, const void *problem)
 {
@@ -480,6 +480,18 @@ const pc__row *pc__conv_planes_row(const pc_stream *stream, const pc__conv_piece
     for (int i = 0; i < rows->count; i++)
         if (rows->row[i].run == direct_run && !pc__row_is_left_out(rows, &rows->row[i]))
             return direct_supports(stream, p) ? &rows->row[i] : NULL;
+    return NULL;
+}
+
+const pc__row *pc__conv_gaps_row(const pc__conv_piece *p)
+{
+    const pc__rows *rows = &pc__conv_rows[p->direction];
+    const bool strides = p->direction == PC__CONV_INPUT && (p->s.sh > 1 || p->s.sw > 1);
+    if (is_half(p) || p->groups > 1 || strides || (rows->only && rows->only->run != tile_run))
+        return NULL;
+    for (int i = 0; i < rows->count; i++)
+        if (rows->row[i].run == tile_run && !pc__row_is_left_out(rows, &rows->row[i]))
+            return &rows->row[i];
     return NULL;
 }
 

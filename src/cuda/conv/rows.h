@@ -18,6 +18,9 @@ bool pc__conv_is_small(const pc_stream *stream, const pc__conv_piece *piece);
 /* The row of our kernels that takes the piece as it is, or NULL. */
 const pc__row *pc__conv_own_row(const pc_stream *stream, const pc__conv_piece *piece);
 
+/* The row that takes a piece with taps apart, and no groups, or NULL. */
+const pc__row *pc__conv_gaps_row(const pc__conv_piece *piece);
+
 /* Whether a piece with groups or taps apart is so little that the row `plain` does it, in front of cuDNN. */
 bool pc__conv_is_plain_grouped(const pc__conv_piece *piece);
 

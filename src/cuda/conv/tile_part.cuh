@@ -54,10 +54,10 @@ template <class T> __device__ inline tap tap_after(const weights<T> &w, tap t)
     return t;
 }
 
-/* What the rows read: [n][h][w][channels]. Taps lead on from a place, or back where `way` is -1. */
+/* What the rows read: [n][h][w][channels]. Taps lead so many rows and columns on from a place, or back. */
 template <class T> struct picture {
     const T *x;
-    int h, w, channels, way;
+    int h, w, channels, down, right;
 };
 
 template <class T> __device__ inline place place_at(const picture<T> &in, long long image, int row, int column)
@@ -74,8 +74,9 @@ template <class T> struct step {
 
 template <class T> __device__ inline step<T> step_of(const picture<T> &in, const tap &t)
 {
-    const long long at = ((long long)t.row * in.w + t.column) * in.way * in.channels + t.inner;
-    return {(const char *)(in.x + at), t.row * in.way, t.column * in.way};
+    const int row = t.row * in.down, column = t.column * in.right;
+    const long long at = ((long long)row * in.w + column) * in.channels + t.inner;
+    return {(const char *)(in.x + at), row, column};
 }
 
 /* With no branch. */

@@ -174,6 +174,13 @@ static bool pools_apart(const pc_stream *stream, const pc__conv_piece *p, pc_cho
     return choice != PC_CHOICE_MEASURED && pc__conv_is_worth_apart(stream, p, choice);
 }
 
+/* In float32 cuDNN's kernels for taps apart are slower than those of ours that have them. */
+static int by_rule_of_groups(const pc__conv_piece *p, const pc__conv_shape *shape)
+{
+    const bool ours = shape->dtype == PC_F32 && !shape->tf32 && pc__conv_gaps_row(p);
+    return ours ? -1 : (int)pc__conv_grouped_format(shape);
+}
+
 pc_status pc__conv_choose(pc_stream *stream, const pc_call *call, pc__conv_piece *p)
 {
     static pthread_once_t told = PTHREAD_ONCE_INIT;
@@ -183,9 +190,10 @@ pc_status pc__conv_choose(pc_stream *stream, const pc_call *call, pc__conv_piece
     if (choice == PC_CHOICE_OWN || !shape_of(stream, p, &shape))
         return PC_OK;
     const int format = choice == PC_CHOICE_MEASURED ? 0
-                       : pc__conv_is_grouped(p)     ? (int)pc__conv_grouped_format(&shape)
-                       : choice == PC_CHOICE_RULE   ? by_rule(stream, p, &shape)
-                                                    : (int)pc__conv_usual_format(&shape);
+                       : choice == PC_CHOICE_RULE
+                           ? pc__conv_is_grouped(p) ? by_rule_of_groups(p, &shape) : by_rule(stream, p, &shape)
+                       : pc__conv_is_grouped(p) ? (int)pc__conv_grouped_format(&shape)
+                                                : (int)pc__conv_usual_format(&shape);
     if (format < 0 || (p->s.pool > 1 && !pools_apart(stream, p, choice)))
         return PC_OK;
     shape.format = format;

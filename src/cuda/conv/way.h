@@ -14,7 +14,7 @@ typedef struct pc__conv_way pc__conv_way;
 typedef struct pc__conv_piece {
     pc__cuda_conv s;
     int direction;           /* pc__conv_direction */
-    int dilation[2], groups; /* where one is above 1 cuDNN does it, or not these rows; 0 means 1 */
+    int dilation[2], groups; /* pc__conv_is_grouped; 0 means 1 */
     const void *x, *weight, *bias, *y, *dy;
     const void *staged_dy; /* dy in the format of cuDNN's way, or NULL */
     const uint8_t *argmax;
@@ -37,7 +37,7 @@ pc_choice pc__conv_choice_for(const pc_stream *stream, const pc__conv_piece *pie
 /* geometry.c: whether cuDNN is so much faster that kernels of their own for the pooling or the activation behind it pay. */
 bool pc__conv_is_worth_apart(const pc_stream *stream, const pc__conv_piece *piece, pc_choice choice);
 
-/* Whether it has taps apart or groups, which no row of ours has. */
+/* Whether it has taps apart or groups, which rows of ours do not have, but for pc__conv_gaps_row. */
 static inline bool pc__conv_is_grouped(const pc__conv_piece *p)
 {
     return p->dilation[0] > 1 || p->dilation[1] > 1 || p->groups > 1;

@@ -103,6 +103,7 @@ template <class T, int ROWS, int THREADS, int VECTOR> struct x_part {
             return;
         const unsigned tap = (unsigned)k / (unsigned)s.c;
         row = (int)(tap / (unsigned)s.kw), column = (int)(tap - (unsigned)row * (unsigned)s.kw);
+        row *= s.dh, column *= s.dw;
         const long long pixel = (long long)row * s.w + column;
         from = (const char *)(in.x + pixel * s.c + (int)(k - tap * (unsigned)s.c));
     }
