@@ -2,15 +2,14 @@
  * the ways that it advises, timed when a shape first comes. */
 #include "cuda/matmul/lt.h"
 #include "cuda/matmul/rows.h"
-#include "cuda/runtime/choices.h"
-#include "cuda/runtime/hash.h"
+#include "cuda/runtime/chosen.h"
 #include "cuda/runtime/measure.h"
 #include "cuda/runtime/state.h"
 
 #include <paracord/ops.h>
 #include <stdio.h>
 
-enum { PLACES = 1024, MOST = PLACES / 4 * 3, ROWS = 8, WAYS = ROWS * PC__CUDA_LT_ADVICES };
+enum { ROWS = 8, WAYS = ROWS * PC__CUDA_LT_ADVICES };
 
 /* What a choice holds for: the product with the alignment of its operands for their addresses. Compared as bytes: made
  * from zeros. */
@@ -19,6 +18,7 @@ typedef struct key {
     int64_t m, n, k, batch, a_rs, a_cs, a_batch, b_rs, b_cs, b_batch, pitch;
     int32_t zeros, unused;
 } key;
+_Static_assert(sizeof(key) <= PC__CHOSEN_KEY, "");
 
 /* A row, and its way of cuBLASLt; NULL: the rule's. */
 typedef struct choice {
@@ -26,15 +26,7 @@ typedef struct choice {
     int advice;
 } choice;
 
-typedef struct place {
-    bool used;
-    key key;
-    choice choice;
-} place;
-
-static pthread_mutex_t choosing = PTHREAD_MUTEX_INITIALIZER; /* over the table */
-static place table[PLACES];
-static int count;
+static pc__chosen chosen = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void make_key(key *k, const pc_stream *stream, const pc__cuda_gemm *g)
 {
@@ -50,8 +42,18 @@ static void make_key(key *k, const pc_stream *stream, const pc__cuda_gemm *g)
     k->pitch = g->pitch, k->zeros = g->zeros;
 }
 
-static void make_text(char text[PC__CHOICE_TEXT], const pc_stream *stream, const key *k)
+/* A product that came. */
+typedef struct asked {
+    key key;
+    pc_stream *stream;
+    const pc_call *call;
+    const pc__cuda_gemm *g;
+} asked;
+
+static void name(void *context, char text[PC__CHOICE_TEXT])
 {
+    const asked *q = context;
+    const key *k = &q->key;
     struct cudaDeviceProp device;
     char beyond[64] = "";
     if (k->pitch || k->zeros)
@@ -62,11 +64,10 @@ static void make_text(char text[PC__CHOICE_TEXT], const pc_stream *stream, const
         text, PC__CHOICE_TEXT,
         "%.80s/%d cublaslt %zu matmul %d%s%s m %lld n %lld k %lld batch %lld a %lld %lld %lld /%d b %lld %lld %lld "
         "/%d bias /%d activation %d%s",
-        device.name, pc__cuda_multiprocessors(stream), pc__cuda_lt_version(), k->dtype, k->tf32 ? "/tf32" : "",
+        device.name, pc__cuda_multiprocessors(q->stream), pc__cuda_lt_version(), k->dtype, k->tf32 ? "/tf32" : "",
         k->wide ? " wide" : "", (long long)k->m, (long long)k->n, (long long)k->k, (long long)k->batch,
         (long long)k->a_rs, (long long)k->a_cs, (long long)k->a_batch, k->aligned_a, (long long)k->b_rs,
         (long long)k->b_cs, (long long)k->b_batch, k->aligned_b, k->aligned_bias, k->activation, beyond);
-    pc__choices_clean(text);
 }
 
 /* As it is kept: 0 for the rule's row, else the row's number in the table, from 1, and the advice. */
@@ -86,6 +87,13 @@ static bool choice_of(int number, choice *c)
         return false;
     *c = (choice){&pc__matmul_rows.row[row], advice};
     return true;
+}
+
+static bool exists(void *context, int number)
+{
+    choice c;
+    (void)context;
+    return choice_of(number, &c);
 }
 
 typedef struct work {
@@ -119,79 +127,43 @@ static int ways_of(const pc_stream *stream, const pc__cuda_gemm *g, choice *way)
 }
 
 /* The fastest; *known false where it could not be measured. */
-static pc_status measure(pc_stream *stream, const pc_call *call, const pc__cuda_gemm *g, choice *best, bool *known)
+static pc_status measure(void *context, int *number, bool *known)
 {
-    const size_t number = g->wide || g->dtype == PC__CUDA_F32 ? 4 : g->dtype == PC__CUDA_F64 ? 8 : 2;
-    const size_t bytes = pc__cuda_whole((size_t)(g->batch * g->m * pc__cuda_gemm_row(g)) * number);
+    const asked *q = context;
+    const pc__cuda_gemm *g = q->g;
+    const size_t each = g->wide || g->dtype == PC__CUDA_F32 ? 4 : g->dtype == PC__CUDA_F64 ? 8 : 2;
+    const size_t bytes = pc__cuda_whole((size_t)(g->batch * g->m * pc__cuda_gemm_row(g)) * each);
     double times[WAYS];
-    work w = {.call = call, .product = *g};
-    const int ways = ways_of(stream, g, w.way);
-    *best = (choice){NULL, 0};
+    work w = {.call = q->call, .product = *g};
+    const int ways = ways_of(q->stream, g, w.way);
+    *number = 0;
     *known = ways > 0;
-    pc_status status = ways > 1 ? pc__cuda_allocate(stream->device.index, bytes, &w.product.c) : PC_OK;
+    pc_status status = ways > 1 ? pc__cuda_allocate(q->stream->device.index, bytes, &w.product.c) : PC_OK;
     if (status == PC_ERR_MEMORY)
         *known = false; /* no error: another time */
     if (ways < 2 || status != PC_OK)
         return *known ? status : PC_OK;
-    status = pc__cuda_measure(&(pc__trial){stream, &w, "measuring a product", run}, ways, times);
-    pc__cuda_release(stream->device.index, w.product.c, bytes);
+    status = pc__cuda_measure(&(pc__trial){q->stream, &w, "measuring a product", run}, ways, times);
+    pc__cuda_release(q->stream->device.index, w.product.c, bytes);
     if (status != PC_OK)
         return status;
     const int fastest = PC__MAX(pc__cuda_fastest(times, ways), 0);
-    if (fastest)
-        *best = w.way[fastest];
+    *number = fastest ? number_of(w.way[fastest]) : 0;
     pc__log(PC_LOG_DEBUG, "matmul: %lld x %lld by %lld, %s: %.1f us; %s, advice %d: %.1f us", (long long)g->m,
             (long long)g->k, (long long)g->n, w.way[0].row->name, times[0], w.way[fastest].row->name,
             w.way[fastest].advice, times[fastest]);
     return PC_OK;
 }
 
-/* As the file says, or by measuring, which the file learns. */
-static pc_status decide(pc_stream *stream, const pc_call *call, const pc__cuda_gemm *g, const key *k, choice *c,
-                        bool *known)
-{
-    char text[PC__CHOICE_TEXT], path[PATH_MAX];
-    const bool file = pc__choices_file(path);
-    make_text(text, stream, k);
-    *known = file && choice_of(pc__choices_recall(path, text), c);
-    if (*known)
-        return PC_OK;
-    PC__TRY(measure(stream, call, g, c, known));
-    if (*known && file)
-        pc__choices_note(path, text, number_of(*c));
-    return PC_OK;
-}
-
-/* The place of a key, or one for it; NULL: the table is full. */
-static place *place_of(const key *k)
-{
-    unsigned at = pc__cuda_hash(k, sizeof *k) % PLACES;
-    for (; table[at].used; at = (at + 1) % PLACES)
-        if (memcmp(&table[at].key, k, sizeof *k) == 0)
-            return &table[at];
-    return count < MOST ? &table[at] : NULL;
-}
-
-/* Nothing is measured while a stream is captured: what nobody announced goes by the rule then, that time. */
 static pc_status choose(pc_stream *stream, const pc_call *call, const pc__cuda_gemm *g, choice *c)
 {
-    key k;
-    bool known = false;
-    pc_status status = PC_OK;
-    *c = (choice){NULL, 0};
-    make_key(&k, stream, g);
-    pthread_mutex_lock(&choosing);
-    place *p = place_of(&k);
-    if (p && !p->used && !((const pc__cuda_stream *)stream->implementation)->branch) {
-        status = decide(stream, call, g, &k, c, &known);
-        if (status == PC_OK && known) {
-            *p = (place){true, k, *c};
-            count++;
-        }
-    } else if (p && p->used)
-        *c = p->choice;
-    pthread_mutex_unlock(&choosing);
-    return status;
+    asked q = {.stream = stream, .call = call, .g = g};
+    int number;
+    make_key(&q.key, stream, g);
+    const pc__choosing by = {&q.key, sizeof q.key, &q, name, exists, measure};
+    PC__TRY(pc__chosen_for(&chosen, stream, &by, &number));
+    (void)choice_of(number, c);
+    return PC_OK;
 }
 
 pc_status pc__matmul_run(pc_stream *stream, const pc_call *call, const pc__cuda_gemm *g)
