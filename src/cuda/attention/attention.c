@@ -1,5 +1,5 @@
 /* attention.c: scaled dot-product attention and its gradients: what a call asks for, for the rows that may do it. */
-#include "cuda/attention/rows.h"
+#include "cuda/attention/choose.h"
 
 #include "cuda/pointwise/each.h"
 #include "ops/attention.h"
@@ -65,14 +65,16 @@ static pc__cuda_attention described(pc_stream *stream, const pc_call *call, int 
     return a;
 }
 
-/* While a recording prepares, only cuDNN has something to prepare. */
+/* While a recording prepares, choices are made, and cuDNN has something to prepare. */
 static pc_status run(pc_stream *stream, const pc_call *call, const pc__attention_problem *p)
 {
     const pc__rows *rows = p->backward ? &pc__attention_backward_rows : &pc__attention_rows;
+    const pc__row *row;
     bool done = false;
+    PC__TRY(pc__attention_choose(stream, call, p, &row));
     if (!((const pc__cuda_stream *)stream->implementation)->prepares)
-        return pc__rows_run(rows, stream, call, p);
-    const pc__row *row = pc__rows_pick(rows, stream, p);
+        return pc__rows_run_by(rows, row, stream, call, p);
+    row = row ? row : pc__rows_pick(rows, stream, p);
     const bool cudnn = row && row->supports == pc__attention_cudnn_supports;
     return cudnn ? pc__attention_cudnn_run(stream, call, p, NULL, &done) : PC_OK;
 }
