@@ -57,6 +57,35 @@ pc_tensor *pc_argsort(pc_tensor *a, int dim, bool descending)
                : NULL;
 }
 
+/* Lists whose elements lie side by side in a tensor that is turned: what is kept of them is less to turn than they are. */
+static bool lie_side_by_side(const pc_tensor *a, const pc__sort_attributes *attributes)
+{
+    enum { PART = 4 };
+    const int64_t dim = attributes->dim;
+    return dim < a->ndim - 1 && a->strides[dim] == 1 && a->strides[a->ndim - 1] > 1 &&
+           attributes->count <= a->shape[dim] / PART;
+}
+
+static pc_tensor *topk_side_by_side(pc_tensor *a, const pc__sort_attributes *attributes, pc_tensor **indices)
+{
+    const int dim = (int)attributes->dim, last = a->ndim - 1;
+    pc__sort_attributes turned = *attributes;
+    pc_tensor *values = NULL, *places = NULL;
+    turned.dim = last;
+    PC_SCOPE {
+        pc_tensor *found = NULL, *at = NULL, *t = pc_transpose(a, dim, last);
+        if (t && sort(t, &turned, &found, indices ? &at : NULL) == PC_OK) {
+            values = pc_keep(pc_contiguous(pc_transpose(found, dim, last)));
+            places = indices && values ? pc_keep(pc_contiguous(pc_transpose(at, dim, last))) : NULL;
+        }
+    }
+    if (indices && !places)
+        values = pc__tensor_discard(values);
+    if (indices)
+        *indices = places;
+    return values;
+}
+
 pc_tensor *pc_topk(pc_tensor *a, int64_t k, int dim, bool largest, pc_tensor **indices)
 {
     PC__NEED_OR(NULL, a);
@@ -70,6 +99,8 @@ pc_tensor *pc_topk(pc_tensor *a, int64_t k, int dim, bool largest, pc_tensor **i
         return pc__null(PC_ERR_RANGE, "topk: %lld elements of the %lld along dimension %lld of a tensor of shape %s",
                         (long long)k, (long long)attributes.count, (long long)attributes.dim, PC__SHAPE_OF(a));
     attributes.count = k;
+    if (lie_side_by_side(a, &attributes))
+        return topk_side_by_side(a, &attributes, indices);
     return sort(a, &attributes, &values, indices) == PC_OK ? values : NULL;
 }
 

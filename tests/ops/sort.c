@@ -99,7 +99,8 @@ static void as_on_cpu(void **state)
         int64_t kept;
     } cases[] = {{{1, 300000, 1}, 1, 300000}, {{2, 9000, 1}, 1, 9000}, {{2, 4100, 3}, 1, 3000}, {{5, 2100, 2}, 1, 2100},
                  {{3000, 2, 1}, 1, 2},        {{900, 3, 7}, 1, 3},     {{30, 40, 11}, 0, 29},   {{700, 1, 3}, 1, 1},
-                 {{3, 1025, 5}, 1, 1000},     {{6000, 2, 2}, 0, 5000}};
+                 {{3, 1025, 5}, 1, 1000},     {{6000, 2, 2}, 0, 5000}, {{3, 600, 1}, 1, 27},    {{2, 4096, 1}, 1, 256},
+                 {{1500, 3, 4}, 0, 30},       {{4, 2049, 1}, 1, 1},    {{9, 800, 2}, 1, 200}};
     static const pc_dtype dtypes[] = {PC_F32, PC_F16, PC_BF16, PC_F64, PC_I32, PC_U8, PC_I64};
     const pc_device cpu = {PC_CPU, 0};
     pc_seed(9);
@@ -150,6 +151,30 @@ static void gradients(void **state)
                 assert_true(pc_item(pc_max(pc_abs(pc_sub(pc_gather(pc_grad(x), dim, at), change)))) == 0);
                 assert_true(pc_item(pc_count_nonzero(pc_grad(x))) == (double)pc_tensor_count(sorted));
             }
+    assert_no_leak();
+}
+
+/* Of lists whose elements lie side by side though their dimension is not the last one. */
+static void few_of_turned_lists(void **state)
+{
+    (void)state;
+    pc_seed(11);
+    for (int wanted = 0; wanted < 2; wanted++)
+        PC_SCOPE {
+            pc_tensor *x = pc_randn(PC_SHAPE(5, 700, 3), PC_F32, test_device()), *at = NULL, *want_at, *grad[2];
+            for (int i = 0; i < 2; i++) {
+                pc_tensor *leaf = pc_detach(x), *turned;
+                assert_ok(pc_require_grad(leaf, true));
+                turned = pc_permute(leaf, PC_SHAPE(1, 0, 2));
+                turned = i ? pc_contiguous(turned) : pc_transpose(pc_contiguous(pc_transpose(turned, 0, 2)), 0, 2);
+                pc_tensor *kept = pc_topk(turned, 9, 0, wanted, i ? &want_at : wanted ? &at : NULL);
+                assert_not_null_ok(kept);
+                assert_ok(pc_backward(pc_sum(pc_square(kept))));
+                grad[i] = pc_grad(leaf);
+            }
+            assert_true(pc_item(pc_all(pc_eq(grad[0], grad[1]))) == 1);
+            assert_true(!wanted || pc_item(pc_all(pc_eq(at, want_at))) == 1);
+        }
     assert_no_leak();
 }
 
@@ -223,9 +248,13 @@ static void weights_to_draw_from(void **state)
     assert_no_leak();
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(refuses),   cmocka_unit_test(long_lists),
-                                          cmocka_unit_test(as_on_cpu), cmocka_unit_test(gradients),
-                                          cmocka_unit_test(draws),     cmocka_unit_test(weights_to_draw_from)};
+static const struct CMUnitTest tests[] = {cmocka_unit_test(refuses),
+                                          cmocka_unit_test(long_lists),
+                                          cmocka_unit_test(as_on_cpu),
+                                          cmocka_unit_test(gradients),
+                                          cmocka_unit_test(few_of_turned_lists),
+                                          cmocka_unit_test(draws),
+                                          cmocka_unit_test(weights_to_draw_from)};
 
 int main(void)
 {

@@ -55,6 +55,12 @@ static bool fits_block(const pc__cuda_ranking *r)
     return !is_wide(r) && r->inner == 1 && r->n > SHORT && r->n <= PC__CUDA_RADIX_TILE;
 }
 
+/* Few of such a list: what lies behind them needs no order. */
+static bool are_few(const pc__cuda_ranking *r)
+{
+    return r->count <= PC__CUDA_SELECT_LEFT / 2 && r->count <= r->n / 4;
+}
+
 /* As many short lists in a block as leave four blocks a multiprocessor, and of neighbours in memory at least eight. */
 static void pack_lists(pc__cuda_ranking *r)
 {
@@ -92,10 +98,11 @@ PC__CUDA_KERNEL(sort)
         pack_lists(&r);
     else if (!in_block)
         PC__TRY(cut_lists(stream, &r, &by_digits));
-    (in_block               ? pc__cuda_rank_lists
-     : r.n <= PC__CUDA_TILE ? pc__cuda_rank_short
-     : by_digits            ? pc__cuda_rank_digits
-                            : pc__cuda_rank_long)(&r, pc__data(t), pc__data(call->out[0]), pc__data(call->out[1]));
+    (in_block && are_few(&r) ? pc__cuda_select_lists
+     : in_block              ? pc__cuda_rank_lists
+     : r.n <= PC__CUDA_TILE  ? pc__cuda_rank_short
+     : by_digits             ? pc__cuda_rank_digits
+                             : pc__cuda_rank_long)(&r, pc__data(t), pc__data(call->out[0]), pc__data(call->out[1]));
     return pc__cuda_launched(call);
 }
 

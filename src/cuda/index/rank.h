@@ -41,6 +41,10 @@ void pc__cuda_rank_digits(const pc__cuda_ranking *ranking, const void *from, voi
 /* radix_lists.cu: likewise, of lists of up to PC__CUDA_RADIX_TILE keys of 32 bits or less. */
 void pc__cuda_rank_lists(const pc__cuda_ranking *ranking, const void *from, void *values, int64_t *places);
 
+/* select_lists.cu: of the same lists at most half as many as a block sorts behind that. */
+#define PC__CUDA_SELECT_LEFT 512
+void pc__cuda_select_lists(const pc__cuda_ranking *ranking, const void *from, void *values, int64_t *places);
+
 /* to[i] = how many of the n elements of `sorted`, of row i / each, are below values[i], or not above where `right` */
 typedef struct pc__cuda_search {
     int64_t n, each, count;
