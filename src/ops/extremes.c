@@ -42,14 +42,16 @@ static pc_dtype bounded_dtype(pc_dtype dtype, double bound, bool is_low)
     return dtype == PC_BOOL ? PC_I64 : dtype;
 }
 
-/* One bound. Beyond integers it bounds as the last of them does. */
+/* One bound, in a's dtype, to which what is taken would be rounded: then the gradient knows what is on it. Beyond integers
+ * it bounds as the last of them does. */
 static pc_tensor *bounded(pc_tensor *a, double bound, bool is_low)
 {
     static const double least[PC_DTYPE_COUNT] = {[PC_I32] = -0x1p31, [PC_I64] = -0x1p63},
                         most[PC_DTYPE_COUNT] = {[PC_U8] = 255, [PC_I32] = 0x1p31 - 1, [PC_I64] = 0x1p63 - 1024};
     if (!a || is_none(bound, is_low))
         return a;
-    const double kept = pc__is_float(a->dtype) ? bound : fmin(fmax(bound, least[a->dtype]), most[a->dtype]);
+    const double kept = pc__is_float(a->dtype) ? pc__number_in(bound, (pc_dtype)a->dtype)
+                                               : fmin(fmax(bound, least[a->dtype]), most[a->dtype]);
     return pc__with_number(is_low ? PC__OP_maximum : PC__OP_minimum, a, kept, false);
 }
 
@@ -75,14 +77,19 @@ static pc_status part(pc__grad *grad, int i, bool is_largest)
     return pc__set_grad(grad, i, pc__sum_to(value, grad->in_meta[i].ndim, grad->in_meta[i].shape));
 }
 
+/* On a bound and of NaN the gradient is 0, as in PyTorch. Functions of elements, which a recording makes one call of; and
+ * relu's, since a product of 0 and an infinite gradient is NaN. */
+static pc_status inside(pc__grad *grad, bool is_low)
+{
+    const pc__number *number = grad->attributes;
+    pc_tensor *g = grad->out_grad[0], *is_inside = pc__with_number(PC__OP_above, grad->in[0], number->value, !is_low);
+    return pc__set_grad(grad, 0, pc__call_as(PC__OP_relu_backward, g, is_inside, g->dtype));
+}
+
 static pc_status share(pc__grad *grad, bool is_largest)
 {
-    if (grad->n_in == 1) { /* a bound, on which the gradient is 0, as relu's is */
-        const pc__number *number = grad->attributes;
-        pc_tensor *g = grad->out_grad[0], *a = grad->in[0], *bound = pc_scalar(number->value, a->dtype, grad->device);
-        pc_tensor *passed = is_largest ? pc_gt(a, bound) : pc_lt(a, bound);
-        return pc__set_grad(grad, 0, pc_where(passed, g, pc_scalar(0, g->dtype, grad->device)));
-    }
+    if (grad->n_in == 1)
+        return inside(grad, is_largest);
     for (int i = 0; i < 2; i++)
         if (grad->needs[i])
             PC__TRY(part(grad, i, is_largest));
@@ -97,4 +104,9 @@ pc_status pc__grad_minimum(pc__grad *grad)
 pc_status pc__grad_maximum(pc__grad *grad)
 {
     return share(grad, true);
+}
+
+pc_status pc__grad_above(pc__grad *grad)
+{
+    return pc__no_gradient(grad);
 }

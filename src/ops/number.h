@@ -16,12 +16,19 @@ static inline const pc__number *pc__number_of(const pc_call *call)
     return call->op->flags & PC__TAKES_NUMBER && call->n_in == 1 ? call->attributes : NULL;
 }
 
+/* The nearest that a 16-bit dtype has; of others the number itself. */
+static inline double pc__number_in(double number, pc_dtype dtype)
+{
+    const float f = (float)number;
+    if (!pc__is_half(dtype))
+        return number;
+    return (double)(dtype == PC_F16 ? pc__f16_float(pc__f16_of(f)) : pc__bf16_float(pc__bf16_of(f)));
+}
+
 /* False for a number between those of a 16-bit dtype: only float32 has it. */
 static inline bool pc__number_fits(double number, pc_dtype dtype)
 {
-    const float f = (float)number;
-    return !pc__is_half(dtype) ||
-           (double)(dtype == PC_F16 ? pc__f16_float(pc__f16_of(f)) : pc__bf16_float(pc__bf16_of(f))) == number;
+    return !pc__is_half(dtype) || pc__number_in(number, dtype) == number;
 }
 
 /* op(a, number), or op(number, a). NULL flows. */

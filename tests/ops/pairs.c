@@ -93,6 +93,36 @@ static void bounds_of_integers(void **state)
     assert_no_leak();
 }
 
+/* PyTorch's values, whatever comes back where a bound was taken. Bounds are numbers of the dtype, as those in x are: on
+ * them the gradient is 0. */
+static void gradients_at_bounds(void **state)
+{
+    static const pc_dtype dtypes[] = {PC_F16, PC_BF16, PC_F32, PC_F64};
+    static const double from[] = {0.1, 0.2, 0.15, 0, 0.3, NAN, INFINITY, -INFINITY};
+    static const double back[] = {1, 1, 2, INFINITY, NAN, INFINITY, INFINITY, NAN};
+    static const struct {
+        double low, high, want[8];
+    } cases[] = {{0.1, 0.2, {0, 0, 2, 0, 0, 0, 0, 0}},
+                 {0.1, INFINITY, {0, 1, 2, 0, NAN, 0, INFINITY, 0}},
+                 {-INFINITY, 0.2, {1, 0, 2, INFINITY, 0, 0, 0, NAN}}};
+    (void)state;
+    for (int i = 0; i < 4 * 3; i++)
+        PC_SCOPE {
+            double got[8];
+            pc_tensor *x = pc_cast(pc_from_data(from, PC_SHAPE(8), PC_F64, test_device()), dtypes[i / 3]);
+            pc_tensor *g = pc_cast(pc_from_data(back, PC_SHAPE(8), PC_F64, test_device()), dtypes[i / 3]);
+            x = pc_detach(x);
+            assert_ok(pc_require_grad(x, true));
+            assert_ok(pc_backward_with(pc_clamp(x, cases[i % 3].low, cases[i % 3].high), g));
+            assert_ok(pc_read(pc_cast(pc_grad(x), PC_F64), got, sizeof got));
+            for (int k = 0; k < 8; k++)
+                if (!golden_near(got[k], cases[i % 3].want[k], 0, PC_F64))
+                    fail_msg("%s, bounds %g and %g: the gradient at %g is %g", pc_dtype_name(dtypes[i / 3]),
+                             cases[i % 3].low, cases[i % 3].high, from[k], got[k]);
+        }
+    assert_no_leak();
+}
+
 /* A recording makes a region of a chain; its results are those of the single calls. */
 static void chains_are_recorded(void **state)
 {
@@ -125,6 +155,7 @@ static void chains_are_recorded(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(refuses),
     cmocka_unit_test(bounds_of_integers),
+    cmocka_unit_test(gradients_at_bounds),
     cmocka_unit_test(chains_are_recorded),
 };
 

@@ -54,6 +54,7 @@ static inline __attribute__((always_inline)) bool is_kept(int function)
     case PC__POINTWISE_leaky_relu_slope:
     case PC__POINTWISE_minimum:
     case PC__POINTWISE_maximum:
+    case PC__POINTWISE_above:
     case PC__POINTWISE_floor:
     case PC__POINTWISE_round:
     case PC__POINTWISE_sign:
