@@ -103,30 +103,34 @@ static void clamps_have_the_bits_of_calls(void **state)
     assert_no_leak();
 }
 
-/* Bounds and what comes back through them are one call, of the bits of the single ones. */
-static void gradients_of_clamps_are_in_regions(void **state)
+/* Bounds, and a slope between the numbers of 16 bits, are one call with what comes back, of the bits of the single ones. */
+static void gradients_by_numbers_are_in_regions(void **state)
 {
     static const pc_dtype dtypes[] = {PC_F32, PC_F16, PC_BF16};
+    static const char *const steps[] = {
+        "= maximum -0.5, minimum 0.5, above 0.5, relu_backward, above -0.5, relu_backward",
+        "= leaky_relu 0.1, leaky_relu_slope 0.1, mul"};
     (void)state;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 6; i++)
         PC_SCOPE {
-            pc_tensor *x = pc_cast(pc_randn(PC_SHAPE(WIDTH), PC_F32, test_device()), dtypes[i]);
-            pc_tensor *g = pc_cast(pc_randn(PC_SHAPE(WIDTH), PC_F32, test_device()), dtypes[i]), *out[2];
+            const pc_dtype dtype = dtypes[i % 3];
+            pc_tensor *x = pc_cast(pc_randn(PC_SHAPE(WIDTH), PC_F32, test_device()), dtype);
+            pc_tensor *g = pc_cast(pc_randn(PC_SHAPE(WIDTH), PC_F32, test_device()), dtype), *out[2];
             pc_graph *graph = NULL;
             for (int k = 0; k < 2; k++) {
                 pc_tensor *leaf = pc_detach(x);
                 assert_ok(pc_require_grad(leaf, true));
-                out[k] = pc_zeros(PC_SHAPE(WIDTH), dtypes[i], test_device());
+                out[k] = pc_zeros(PC_SHAPE(WIDTH), dtype, test_device());
                 if (k)
                     begin();
-                assert_ok(pc_backward_with(pc_clamp(leaf, -0.5, 0.5), g));
+                assert_ok(pc_backward_with(i < 3 ? pc_clamp(leaf, -0.5, 0.5) : pc_leaky_relu(leaf, 0.1), g));
                 assert_ok(pc_copy(out[k], pc_grad(leaf)));
                 graph = k ? ended() : NULL;
             }
             if (!plain())
-                says(graph, "= maximum -0.5, minimum 0.5, above 0.5, relu_backward, above -0.5, relu_backward");
+                says(graph, steps[i / 3]);
             assert_ok(pc_graph_launch(graph, NULL));
-            same(out[0], out[1], "gradient of a clamp", i);
+            same(out[0], out[1], "gradient", i);
             pc_graph_free(graph);
         }
     assert_no_leak();
@@ -158,7 +162,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(have_the_bits_of_calls),
                                        cmocka_unit_test(clamps_have_the_bits_of_calls),
-                                       cmocka_unit_test(gradients_of_clamps_are_in_regions),
+                                       cmocka_unit_test(gradients_by_numbers_are_in_regions),
                                        cmocka_unit_test(clamps_of_any_nan_have_the_bits_of_calls)};
     return cmocka_run_group_tests_name("plan.wide_regions", tests, NULL, NULL);
 }

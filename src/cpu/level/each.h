@@ -45,6 +45,29 @@ extern const pc__dense_fn pc__pointwise_f32[PC__POINTWISE_COUNT];
 #define PC__DENSE1(name, T, O, expression) PC__DENSE(name, T, O, , expression)
 #define PC__DENSE2(name, T, O, expression) PC__DENSE(name, T, O, const T b = y[i], expression)
 
+/* Functions of 16-bit numbers whose results are such numbers, with nothing to round. */
+static inline __attribute__((always_inline)) bool pc__is_kept(int function)
+{
+    switch (function) {
+    case PC__POINTWISE_abs:
+    case PC__POINTWISE_abs_backward:
+    case PC__POINTWISE_relu:
+    case PC__POINTWISE_relu_backward:
+    case PC__POINTWISE_relu6:
+    case PC__POINTWISE_relu6_backward:
+    case PC__POINTWISE_leaky_relu_slope:
+    case PC__POINTWISE_minimum:
+    case PC__POINTWISE_maximum:
+    case PC__POINTWISE_above:
+    case PC__POINTWISE_floor:
+    case PC__POINTWISE_round:
+    case PC__POINTWISE_sign:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* A loop over 16-bit numbers, whole PC__HALVES of them, converted in its loop: for what takes no longer than the conversions. `kept`:
  * results are such numbers before they are rounded. */
 #define PC__DENSE_HALVES(name, half, inputs, kept, expression)                                                         \

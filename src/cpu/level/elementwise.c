@@ -41,29 +41,6 @@
         return pc__each_or_number(call, loops, by_number, cost);                                                       \
     }
 
-/* Functions of 16-bit numbers whose results are such numbers, with nothing to round. */
-static inline __attribute__((always_inline)) bool is_kept(int function)
-{
-    switch (function) {
-    case PC__POINTWISE_abs:
-    case PC__POINTWISE_abs_backward:
-    case PC__POINTWISE_relu:
-    case PC__POINTWISE_relu_backward:
-    case PC__POINTWISE_relu6:
-    case PC__POINTWISE_relu6_backward:
-    case PC__POINTWISE_leaky_relu_slope:
-    case PC__POINTWISE_minimum:
-    case PC__POINTWISE_maximum:
-    case PC__POINTWISE_above:
-    case PC__POINTWISE_floor:
-    case PC__POINTWISE_round:
-    case PC__POINTWISE_sign:
-        return true;
-    default:
-        return false;
-    }
-}
-
 /* Loops over the dtypes of a row with 1 or 2 inputs. */
 #define RUN(inputs, name, T, f) PC__DENSE##inputs(name, T, T, f)
 #define WIDE_RUNS(inputs, name, f)                                                                                     \
@@ -75,8 +52,8 @@ static inline __attribute__((always_inline)) bool is_kept(int function)
     RUN(inputs, name##_i64, uint64_t, f)
 #define FLOATS_RUNS(inputs, name, f)                                                                                   \
     WIDE_RUNS(inputs, name, f)                                                                                         \
-    PC__DENSE_HALVES(name##_f16, f16, inputs, is_kept(PC__POINTWISE_##name), f)                                        \
-    PC__DENSE_HALVES(name##_bf16, bf16, inputs, is_kept(PC__POINTWISE_##name), f)
+    PC__DENSE_HALVES(name##_f16, f16, inputs, pc__is_kept(PC__POINTWISE_##name), f)                                    \
+    PC__DENSE_HALVES(name##_bf16, bf16, inputs, pc__is_kept(PC__POINTWISE_##name), f)
 #define NUMBERS_RUNS(inputs, name, f) FLOATS_RUNS(inputs, name, f) WRAPPING_RUNS(inputs, name, f)
 #define ORDERED_RUNS(inputs, name, f)                                                                                  \
     FLOATS_RUNS(inputs, name, f)                                                                                       \

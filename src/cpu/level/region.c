@@ -4,6 +4,7 @@
 
 #include "cpu/level/each.h"
 #include "cpu/level/halves.h"
+#include "ops/number.h"
 
 #include "base/parallel.h"
 
@@ -15,6 +16,7 @@ typedef struct work {
     pc_dtype in_dtype[PC__REGION_IN];
     char *out[PC__REGION_STEPS]; /* of steps whose results are outputs; else NULL */
     int reads[PC__REGION_STEPS]; /* by later steps */
+    bool kept[PC__REGION_STEPS]; /* results of 16 bits, before they are rounded */
 } work;
 
 typedef float row[BLOCK];
@@ -67,17 +69,26 @@ static const float *input(const work *w, int k, int64_t i, int64_t n, float *roo
 /* A step's 16-bit results: rounded where they are stored, or would have been; float32 again for who reads them. */
 static void store_and_round(const work *w, int k, float *x, int64_t i, int64_t n)
 {
+    if (w->kept[k] && !w->out[k])
+        return;
     pc_f16 halves[BLOCK];
     const bool is_f16 = w->region->step[k].dtype == PC_F16;
     char *to = w->out[k] ? w->out[k] + i * (int64_t)sizeof *halves : (char *)halves;
     pc__store_halves(to, x, n, is_f16);
-    if (w->reads[k])
+    if (w->reads[k] && !w->kept[k])
         pc__load_halves(x, to, n, is_f16);
 }
 
 static bool has_number(const pc__region_step *s)
 {
     return s->a == PC__REGION_NUMBER || s->b == PC__REGION_NUMBER;
+}
+
+/* A call's tensors are of one dtype, its number may be between those of 16 bits. */
+static bool is_kept(const pc__region *r, int k)
+{
+    const pc__region_step *s = &r->step[k];
+    return pc__is_kept(s->function) && (!has_number(s) || pc__number_fits((double)r->number[k], (pc_dtype)s->dtype));
 }
 
 /* An upper bound, min(a, b) with a number, of what a lower bound gave, and of nothing else: a clamp, which memory should
@@ -160,6 +171,7 @@ PC__KERNEL(region)
         w.out[r->out[k] - r->ins] = pc__data(call->out[k]);
     for (int k = 0; k < r->steps; k++) {
         const int values[] = {r->step[k].a, r->step[k].b};
+        w.kept[k] = is_kept(r, k);
         for (int j = 0; j < 2; j++)
             if (values[j] >= r->ins && values[j] != PC__REGION_NUMBER)
                 w.reads[values[j] - r->ins]++;
