@@ -51,9 +51,10 @@ pc_tensor *pc_pow_scalar(pc_tensor *a, double b)
     return result;
 }
 
-/* What a gradient is made of: in float32 where they have 16 bits, since it takes several steps. */
+/* What a gradient is made of: in float32 where they have 16 bits, since it takes several steps. Functions of elements all of
+ * them, which a recording makes one call of. */
 typedef struct parts {
-    pc_tensor *g, *a, *b, *power, *zero;
+    pc_tensor *g, *a, *b, *power;
 } parts;
 
 static pc_tensor *wide(pc_tensor *t)
@@ -61,11 +62,17 @@ static pc_tensor *wide(pc_tensor *t)
     return t && pc__is_half(t->dtype) ? pc__as_dtype(t, PC_F32) : t;
 }
 
+/* `slope`, NaN and infinity too, but 0 where `gate` is not above 0: as relu's gradient. */
+static pc_tensor *gated(pc_tensor *slope, pc_tensor *gate)
+{
+    return slope && gate ? pc__call_as(PC__OP_relu_backward, slope, gate, pc_tensor_dtype(slope)) : NULL;
+}
+
 /* b a^(b - 1), and 0 where b is. */
 static pc_tensor *along_base(parts p, const pc__number *number)
 {
     if (!number)
-        return pc_where(pc_eq(p.b, p.zero), p.zero, pc_mul(p.g, pc_mul(p.b, pc_pow(p.a, pc_sub_scalar(p.b, 1)))));
+        return gated(pc_mul(p.g, pc_mul(p.b, pc_pow(p.a, pc_sub_scalar(p.b, 1)))), pc_abs(p.b));
     if (number->value == 0)
         return pc_zeros(pc_tensor_shape(p.a), pc_tensor_dtype(p.g), pc_tensor_device(p.g));
     return pc_mul(p.g, pc_mul_scalar(pc_pow_scalar(p.a, number->value - 1), number->value));
@@ -74,15 +81,13 @@ static pc_tensor *along_base(parts p, const pc__number *number)
 /* a^b log(a), and 0 where a is and b is not below. */
 static pc_tensor *along_exponent(parts p)
 {
-    pc_tensor *is_flat = pc_mul(pc_eq(p.a, p.zero), pc_ge(p.b, p.zero));
-    return pc_where(is_flat, p.zero, pc_mul(p.g, pc_mul(p.power, pc_log(p.a))));
+    return gated(pc_mul(p.g, pc_mul(p.power, pc_log(p.a))), pc_maximum(pc_abs(p.a), pc_neg(p.b)));
 }
 
 pc_status pc__grad_pow(pc__grad *grad)
 {
     const pc__number *number = grad->n_in == 1 ? grad->attributes : NULL;
-    parts p = {wide(grad->out_grad[0]), wide(grad->in[0]), number ? NULL : wide(grad->in[1]), wide(grad->out[0]), NULL};
-    p.zero = pc_scalar(0, pc_tensor_dtype(p.g), grad->device);
+    parts p = {wide(grad->out_grad[0]), wide(grad->in[0]), number ? NULL : wide(grad->in[1]), wide(grad->out[0])};
     for (int i = 0; i < grad->n_in; i++)
         if (grad->needs[i]) {
             const pc__meta *meta = &grad->in_meta[i];
