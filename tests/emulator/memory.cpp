@@ -1,5 +1,6 @@
 /* memory.cpp: memory of the emulated device, and pinned memory: mappings of their own, whose last page ends where the
- * block does, with nothing before and behind. Freed ones are gone. So an access outside of a block is a fault. */
+ * block does, with nothing before and behind. Freed ones are gone, or closed until a block takes as many pages. So an
+ * access outside of a block is a fault. */
 #include "block.h"
 #include "device.h"
 #include "trap.h"
@@ -8,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <sys/mman.h>
+#include <vector>
 
 using emulator::NOTHING;
 using emulator::PAGE;
@@ -18,6 +20,10 @@ namespace
 
 constexpr size_t ALIGNED = 16;                             // what no kernel asks more of
 constexpr size_t POISONED = static_cast<size_t>(16) << 20; // of a block: NaN, so that nobody counts on zeros
+
+/* Closing and opening the pages of a mapping is a third of the time of a new one, a tenth where there are many: each
+ * page that is new is a fault, and zeroed. */
+constexpr size_t KEPT_OF_ONE = static_cast<size_t>(1) << 20, KEPT_OF_ALL = static_cast<size_t>(64) << 20;
 
 size_t rounded(size_t n, size_t to)
 {
@@ -31,9 +37,50 @@ std::map<void *, size_t> &blocks()
     return *all;
 }
 
+/* Closed pages of blocks that were freed, by how many bytes they are. */
+std::map<size_t, std::vector<char *>> &closed()
+{
+    static auto *all = new std::map<size_t, std::vector<char *>>;
+    return *all;
+}
+size_t kept; // bytes of them
+
 char *pages_of(void *block, size_t n)
 {
     return static_cast<char *>(block) + rounded(n, ALIGNED) - rounded(n, PAGE);
+}
+
+/* `room` bytes of pages that may be written, with nothing before and behind; NULL: there are none. */
+char *open_pages(size_t room)
+{
+    std::lock_guard<std::mutex> held(lock);
+    std::vector<char *> &same = closed()[room];
+    char *pages;
+    if (same.empty()) {
+        void *all = mmap(nullptr, room + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (all == MAP_FAILED)
+            return nullptr;
+        pages = static_cast<char *>(all) + PAGE;
+    } else {
+        pages = same.back();
+        same.pop_back();
+        kept -= room;
+    }
+    if (!room || !mprotect(pages, room, PROT_READ | PROT_WRITE))
+        return pages;
+    munmap(pages - PAGE, room + 2 * PAGE);
+    return nullptr;
+}
+
+/* With the lock held. */
+void close_pages(char *pages, size_t room)
+{
+    if (room <= KEPT_OF_ONE && kept + room <= KEPT_OF_ALL && (!room || !mprotect(pages, room, PROT_NONE))) {
+        closed()[room].push_back(pages);
+        kept += room;
+    } else {
+        munmap(pages - PAGE, room + 2 * PAGE);
+    }
 }
 
 } // namespace
@@ -54,17 +101,13 @@ extern "C" {
 cudaError_t cudaMalloc(void **p, size_t n)
 {
     *p = nullptr;
+    if (n > emulator::MEMORY)
+        return emulator::told(cudaErrorMemoryAllocation);
     const size_t room = rounded(n, PAGE);
-    void *all = n > emulator::MEMORY
-                    ? MAP_FAILED
-                    : mmap(nullptr, room + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (all == MAP_FAILED)
+    char *pages = open_pages(room);
+    if (!pages)
         return emulator::told(cudaErrorMemoryAllocation);
-    char *pages = static_cast<char *>(all) + PAGE, *block = pages + room - rounded(n, ALIGNED);
-    if (room && mprotect(pages, room, PROT_READ | PROT_WRITE)) {
-        munmap(all, room + 2 * PAGE);
-        return emulator::told(cudaErrorMemoryAllocation);
-    }
+    char *block = pages + room - rounded(n, ALIGNED);
     memset(pages, NOTHING, room < POISONED ? room : POISONED);
     memset(block + n, NOTHING, rounded(n, ALIGNED) - n);
     std::lock_guard<std::mutex> held(lock);
@@ -85,7 +128,7 @@ cudaError_t cudaFree(void *p)
         emulator::fail("a write just %s %zu bytes of memory that are freed now, by this kernel or one before",
                        untouched(pages, block) ? "behind" : "before", n);
     blocks().erase(found);
-    munmap(pages - PAGE, rounded(n, PAGE) + 2 * PAGE);
+    close_pages(pages, rounded(n, PAGE));
     return cudaSuccess;
 }
 cudaError_t cudaHostAlloc(void **p, size_t n, unsigned)
