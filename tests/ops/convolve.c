@@ -240,6 +240,7 @@ static void as_by_the_book(void **state)
         {1, 12, 29, 13, 12, 3, 3, UNEVEN(1, 1, 0, 2, 3, 2, 12)},
         {2, 4, 23, 9, 4, 7, 7, UNEVEN(2, 2, 1, 5, 1, 1, 4)},
         {1, 16, 4, 9, 16, 3, 3, UNEVEN(2, 1, 1, 0, 1, 2, 16)},
+        {10, 16, 16, 16, 16, 3, 3, OPTIONS(1, 0, 2, 8)}, /* weights whose sums a block walks */
     };
     static const pc_dtype dtypes[] = {PC_F32, PC_F64, PC_F16, PC_BF16};
     (void)state;

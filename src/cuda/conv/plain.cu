@@ -1,5 +1,6 @@
 /* plain.cu: convolutions of so little work that what takes time is the launch, and setting up tiles, with taps apart and
- * channels in groups, too. A thread, or up to a warp of them, has one result and walks its sum; nothing is staged. */
+ * channels in groups, too. A thread, or up to a warp of them, has one result and walks its sum, or a block that of a
+ * weight; nothing is staged. */
 #include "cuda/conv/plain.h"
 
 #include "cuda/conv/order.cuh"
@@ -165,35 +166,40 @@ __global__ void __launch_bounds__(THREADS)
         o = divide(&c, channels);
         c += o / (s.o / s.groups) * channels;
     }
+    const divider of_rows(s.ow), of_pictures(s.oh);
     M sum = 0;
     pc::wait_for_earlier();
 #pragma unroll 4
     for (int k = lane; k < static_cast<int>(s.n) * s.oh * s.ow; k += j.lanes) {
-        int column = k, row = divide(&column, s.ow);
-        const int picture = divide(&row, s.oh);
+        int column = k, row = divide(&column, of_rows);
+        const int picture = divide(&row, of_pictures);
         const int at = x_at(s, picture, row * s.sh - s.ph + down * s.dh, column * s.sw - s.pw + across * s.dw, c);
         if (bias || at >= 0)
             sum += gradient(s, of, y_at(s, picture, row, column, o)) * (bias ? M(1) : M(of.x[at]));
     }
-    sum = sum_of_lanes(sum, j.lanes);
+    sum = j.lanes > WARP ? block_join<plus, THREADS>(sum, M(0)) : sum_of_lanes(sum, j.lanes);
     if (lane == 0 && is_mine(j))
         (bias ? of.dbias : of.result)[bias ? o : result] = T(sum);
 }
 
-/* As many threads for a result as have four terms of it each, while the chip has room for them. */
-int lanes_for(int results, int sums)
+/* As many threads for a result as have four terms of it each, while the chip has room for them: of long sums all of a block
+ * where there may be `most`. */
+int lanes_for(int results, int sums, int most)
 {
     constexpr int FULL = 1 << 16, TERMS = 4;
     int lanes = 1;
+    if (most == THREADS && sums >= most * TERMS && most * static_cast<double>(results) <= FULL)
+        return most;
     while (lanes < WARP && lanes * TERMS < sums && 2 * lanes * static_cast<double>(results) <= FULL)
         lanes *= 2;
     return lanes;
 }
 
 template <class K, class T>
-void launch(K kernel, cudaStream_t queue, const pc__cuda_conv *s, const operands<T> &of, int results, int sums)
+void launch(K kernel, cudaStream_t queue, const pc__cuda_conv *s, const operands<T> &of, int results, int sums,
+            int most = WARP)
 {
-    const job j = {results, lanes_for(results, sums)};
+    const job j = {results, lanes_for(results, sums, most)};
     const unsigned blocks = (static_cast<unsigned>(results) * j.lanes + THREADS - 1) / THREADS;
     (void)pc::start(kernel, blocks, THREADS, queue, s->early, *s, of, j);
 }
@@ -238,7 +244,7 @@ void weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const vo
                             static_cast<T *>(dweight),
                             static_cast<T *>(dbias)};
     const int results = (dweight ? s->o * (s->c / s->groups) * s->kh * s->kw : 0) + (dbias ? s->o : 0);
-    launch(weights_kernel<T>, queue, s, of, results, static_cast<int>(s->n) * s->oh * s->ow);
+    launch(weights_kernel<T>, queue, s, of, results, static_cast<int>(s->n) * s->oh * s->ow, THREADS);
 }
 
 } // namespace
