@@ -67,12 +67,13 @@ template <int D, int N, class T> __device__ inline void send_uneven_rows(T *to, 
         const int at = threadIdx.x + k * THREADS, row = at / PACKS, e = at % PACKS * PACK<T>, i = first + row;
         T *place = to + row * PITCH<T, D> + e;
         const bool there = i < of.count && e < of.size;
-        if (of.whole)
+        if (of.whole) {
             send_past(place, there ? of.at + i * of.row + e : of.at, there);
-        else
+            continue;
+        }
 #pragma unroll 1
-            for (int n = 0; n < PACK<T>; n++)
-                place[n] = i < of.count && e + n < of.size ? of.at[i * of.row + (e + n) * of.column] : T(0.0f);
+        for (int n = 0; n < PACK<T>; n++)
+            place[n] = i < of.count && e + n < of.size ? of.at[i * of.row + (e + n) * of.column] : T(0.0f);
     }
 }
 
