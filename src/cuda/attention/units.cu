@@ -187,7 +187,8 @@ template <class T> void forward(const pc__cuda_attention *a)
 {
     const int size = a->e > a->ev ? a->e : a->ev;
     if (is_plain(a))
-        size <= 32          ? by_queries<T, 32>(a)
+        size <= LEAST<T>    ? by_queries<T, LEAST<T>>(a)
+        : size <= 32        ? by_queries<T, 32>(a)
         : size <= 64        ? by_queries<T, 64>(a)
         : size <= MIDDLE<T> ? start<T, MIDDLE<T>, 1, true>(a)
                             : start<T, 128, 1, true>(a);

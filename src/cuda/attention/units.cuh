@@ -19,8 +19,10 @@ constexpr float LOG2_E = 1.4426950408889634f;
 template <class T> constexpr int PACK = 16 / sizeof(T);
 template <class T, int D> constexpr int PITCH = D + PACK<T>;
 
-/* Columns of tiles for more than 64 and up to so many: of 128 a quarter of the work, which is three products in float32. */
+/* Columns of tiles for more than 64 and up to so many: of 128 a quarter of the work, which is three products in float32. And for
+ * the fewest: what matrix units multiply at once. */
 template <class T> constexpr int MIDDLE = sizeof(T) > 2 ? 96 : 128;
+template <class T> constexpr int LEAST = sizeof(T) > 2 ? 32 : 16;
 
 /* Whether 16 bytes of a row can be read at once, from its first column on. */
 inline bool lies_on_16_bytes(const pc__cuda_attention *a, const pc__cuda_matrices *m, int size)

@@ -129,7 +129,8 @@ template <class T> void backward(const pc__cuda_attention *a)
 {
     const int size = a->e > a->ev ? a->e : a->ev;
     if (is_plain(a))
-        size <= 32          ? start<T, 32, true>(a)
+        size <= LEAST<T>    ? start<T, LEAST<T>, true>(a)
+        : size <= 32        ? start<T, 32, true>(a)
         : size <= 64        ? start<T, 64, true>(a)
         : size <= MIDDLE<T> ? start<T, MIDDLE<T>, true>(a)
                             : start<T, 128, true>(a);
