@@ -83,7 +83,7 @@ static pc_status inside(pc__grad *grad, bool is_low)
 {
     const pc__number *number = grad->attributes;
     pc_tensor *g = grad->out_grad[0], *is_inside = pc__with_number(PC__OP_above, grad->in[0], number->value, !is_low);
-    return pc__set_grad(grad, 0, pc__call_as(PC__OP_relu_backward, g, is_inside, g->dtype));
+    return pc__set_grad(grad, 0, is_inside ? pc__call_as(PC__OP_relu_backward, g, is_inside, g->dtype) : NULL);
 }
 
 static pc_status share(pc__grad *grad, bool is_largest)

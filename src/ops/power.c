@@ -62,7 +62,7 @@ static pc_tensor *wide(pc_tensor *t)
     return t && pc__is_half(t->dtype) ? pc__as_dtype(t, PC_F32) : t;
 }
 
-/* `slope`, NaN and infinity too, but 0 where `gate` is not above 0: as relu's gradient. */
+/* `slope`, NaN and infinity too, but 0 where `gate` is at most 0: as relu's gradient. */
 static pc_tensor *gated(pc_tensor *slope, pc_tensor *gate)
 {
     return slope && gate ? pc__call_as(PC__OP_relu_backward, slope, gate, pc_tensor_dtype(slope)) : NULL;

@@ -123,6 +123,44 @@ static void gradients_at_bounds(void **state)
     assert_no_leak();
 }
 
+static pc_tensor *leaf_of(const double *numbers, pc_shape shape, pc_dtype dtype)
+{
+    pc_tensor *t = pc_detach(pc_cast(pc_from_data(numbers, shape, PC_F64, test_device()), dtype));
+    assert_ok(pc_require_grad(t, true));
+    return t;
+}
+
+static void assert_gradient(pc_tensor *leaf, const double *want, int n)
+{
+    double got[8];
+    assert_ok(pc_read(pc_cast(pc_grad(leaf), PC_F64), got, (size_t)n * sizeof *got));
+    for (int k = 0; k < n; k++)
+        if (!golden_near(got[k], want[k], 1e-6, PC_F32))
+            fail_msg("number %d: %g, not %g", k, got[k], want[k]);
+}
+
+/* PyTorch's values where a base or an exponent is 0, a base is negative, something is no number, or an infinite gradient comes
+ * back; and of an exponent that is broadcast. */
+static void gradients_of_odd_powers(void **state)
+{
+    static const double a[] = {0, 0, 0, 2, -2, NAN, INFINITY, 0}, b[] = {0, 1, -1, 0, 3, 0, 2, NAN};
+    static const double along_a[] = {0, 1, -INFINITY, 0, 12, 0, INFINITY, NAN};
+    static const double along_b[] = {0, 0, -INFINITY, 0.6931471824645996, NAN, NAN, INFINITY, NAN};
+    static const double square[] = {0, 2, 3, 0.5}, row[] = {2, 0}, back[] = {1, INFINITY, 2, 3};
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = leaf_of(a, PC_SHAPE(8), PC_F32), *y = leaf_of(b, PC_SHAPE(8), PC_F32);
+        assert_ok(pc_backward(pc_sum(pc_pow(x, y))));
+        assert_gradient(x, along_a, 8);
+        assert_gradient(y, along_b, 8);
+        x = leaf_of(square, PC_SHAPE(2, 2), PC_F32), y = leaf_of(row, PC_SHAPE(2), PC_F32);
+        assert_ok(pc_backward_with(pc_pow(x, y), pc_detach(leaf_of(back, PC_SHAPE(2, 2), PC_F32))));
+        assert_gradient(x, (const double[]){0, 0, 12, 0}, 4);
+        assert_gradient(y, (const double[]){19.775021, INFINITY}, 2);
+    }
+    assert_no_leak();
+}
+
 /* A recording makes a region of a chain; its results are those of the single calls. */
 static void chains_are_recorded(void **state)
 {
@@ -156,6 +194,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(refuses),
     cmocka_unit_test(bounds_of_integers),
     cmocka_unit_test(gradients_at_bounds),
+    cmocka_unit_test(gradients_of_odd_powers),
     cmocka_unit_test(chains_are_recorded),
 };
 
