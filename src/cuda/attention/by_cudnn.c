@@ -10,7 +10,7 @@
 #include <float.h>
 #include <pthread.h>
 
-enum { PLACES = 256, MOST = PLACES / 4 * 3 }; /* of the table; a power of two; shapes after these are ours */
+enum { PLACES = 1024, MOST = PLACES / 4 * 3 }; /* of the table; a power of two; shapes after these are ours */
 enum { CONFIGS = 8 };
 
 /* cuDNN compiles an engine where it first meets a kind of shape, which takes 0.3 to 1 s. A call is worth it from so many

@@ -17,6 +17,7 @@ typedef struct key {
     int32_t l, s, e, ev;
     int64_t batches;
 } key;
+_Static_assert(sizeof(key) <= PC__CHOSEN_KEY, "");
 
 static pc__chosen chosen = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -99,10 +100,10 @@ static pc_status run(pc_stream *stream, const void *context, int i, bool *fine)
     const work *w = context;
     const pc__row *row = w->row[i];
     const size_t bytes = row->workspace ? row->workspace(&w->p) : 0;
-    void *workspace = bytes ? pc__cuda_scratch(stream, bytes) : NULL;
-    if (bytes && !workspace)
-        return PC_ERR_MEMORY;
-    PC__TRY(row->run(stream, w->call, &w->p, workspace, fine));
+    void *workspace = bytes ? pc__cuda_try_scratch(stream, bytes) : NULL;
+    *fine = !bytes || workspace;
+    if (*fine)
+        PC__TRY(row->run(stream, w->call, &w->p, workspace, fine));
     return pc__cuda_launched(w->call);
 }
 
@@ -168,9 +169,10 @@ static pc_status measure(void *context, int *number, bool *known)
     (void)move_results(&w.p, memory);
     status = pc__cuda_measure(&(pc__trial){q->stream, &w, "measuring attention", run}, ways, times);
     pc__cuda_release(device, memory, bytes);
-    if (status != PC_OK)
-        return status;
-    const int fastest = PC__MAX(pc__cuda_fastest(times, ways), 0);
+    const int fastest = status == PC_OK ? pc__cuda_fastest(times, ways) : -1;
+    *known = fastest >= 0; /* too little memory for a way's own is no error either */
+    if (fastest < 0)
+        return status == PC_ERR_MEMORY ? PC_OK : status;
     *number = fastest ? 1 + (int)(w.row[fastest] - rows_of(q->p)->row) : 0;
     pc__log(PC_LOG_DEBUG, "attention%s: %lld of %d x %d by %d, %s: %.1f us; %s: %.1f us",
             q->p->backward ? "_backward" : "", (long long)q->p->a.batches, q->p->a.l, q->p->a.e, q->p->a.s,
@@ -178,14 +180,14 @@ static pc_status measure(void *context, int *number, bool *known)
     return PC_OK;
 }
 
-/* Two ways to lie may have one hash. */
+/* Two ways to lie may have one hash, and a row of the file may be left out now. */
 static bool can(pc_stream *stream, const pc__attention_problem *p, const pc__row *row)
 {
     pc__cuda_stream *face = stream->implementation;
     face->takes_all = true;
     const bool supports = row->supports(stream, p);
     face->takes_all = false;
-    return supports;
+    return supports && !pc__row_is_left_out(rows_of(p), row);
 }
 
 pc_status pc__attention_choose(pc_stream *stream, const pc_call *call, const pc__attention_problem *p,

@@ -147,7 +147,10 @@ static pc_status measure(void *context, int *number, bool *known)
     pc__cuda_release(q->stream->device.index, w.product.c, bytes);
     if (status != PC_OK)
         return status;
-    const int fastest = PC__MAX(pc__cuda_fastest(times, ways), 0);
+    const int fastest = pc__cuda_fastest(times, ways);
+    *known = fastest >= 0;
+    if (fastest < 0)
+        return PC_OK;
     *number = fastest ? number_of(w.way[fastest]) : 0;
     pc__log(PC_LOG_DEBUG, "matmul: %lld x %lld by %lld, %s: %.1f us; %s, advice %d: %.1f us", (long long)g->m,
             (long long)g->k, (long long)g->n, w.way[0].row->name, times[0], w.way[fastest].row->name,
@@ -163,6 +166,8 @@ static pc_status choose(pc_stream *stream, const pc_call *call, const pc__cuda_g
     const pc__choosing by = {&q.key, sizeof q.key, &q, name, exists, measure};
     PC__TRY(pc__chosen_for(&chosen, stream, &by, &number));
     (void)choice_of(number, c);
+    if (c->row && pc__row_is_left_out(&pc__matmul_rows, c->row))
+        *c = (choice){NULL, 0};
     return PC_OK;
 }
 
