@@ -71,7 +71,7 @@ static pc_status scatter(pc_stream *stream, const pc_call *call, pc_tensor *base
     const int64_t elements = pc_tensor_count(whole);
     if (lists.lists == 0 || (elements == 0 && lists.count == 0))
         return PC_OK;
-    if (lists.lists == 1 && elements && pc__cuda_are_few_rows(whole->dtype, lists.count))
+    if (lists.lists == 1 && elements && pc__cuda_are_few_rows(whole->dtype, lists.count, 1, elements))
         return add_few(call, &lists, base, part);
     if (lists.count <= FEW) {
         if (elements)

@@ -58,9 +58,11 @@ PC__CUDA_KERNEL(embedding)
 
 enum { NARROW = 32 /* bytes of a row, below which neighbours in memory are of other rows: elements go one by one */ };
 
-bool pc__cuda_are_few_rows(int dtype, int64_t count)
+bool pc__cuda_are_few_rows(int dtype, int64_t count, int64_t outer, int64_t slice)
 {
-    return (dtype == PC_F32 || pc__is_half((pc_dtype)dtype)) && count <= PC__CUDA_FEW_ROWS;
+    enum { CHEAP = 64, LONG = 4096 };
+    const bool has_kernel = dtype == PC_F32 || pc__is_half((pc_dtype)dtype);
+    return has_kernel && count <= (outer == 1 || slice >= LONG ? PC__CUDA_FEW_ROWS : CHEAP);
 }
 
 /* whole = base (NULL: zeros) with what was picked added, or put in its place. */
@@ -80,7 +82,7 @@ static pc_status put(pc_stream *stream, const pc_call *call, const pc_tensor *ba
     const int64_t bytes = (int64_t)pc_dtype_size(whole->dtype);
     const void *before = base ? pc__data(base) : NULL;
     const int64_t units = unit == 16 ? p.row * bytes / unit : p.row;
-    if (add && p.n > 0 && pc__cuda_are_few_rows(whole->dtype, p.count)) {
+    if (add && p.n > 0 && pc__cuda_are_few_rows(whole->dtype, p.count, p.outer, p.n * units)) {
         p.row = units;
         pc__cuda_add_few_rows(&p, whole->dtype, unit == 16, lists.skip, before, pc__data(picked), pc__data(whole));
         return pc__cuda_launched(call);

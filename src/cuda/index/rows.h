@@ -43,7 +43,8 @@ enum { PC__CUDA_FEW_ROWS = 256 };
 void pc__cuda_add_few_rows(const pc__cuda_picking *picking, int dtype, int packed, int64_t skip, const void *base,
                            const void *picked, void *whole);
 
-bool pc__cuda_are_few_rows(int dtype, int64_t count);
+/* Whether so many may be, of slices of so many units; of short ones each block has several, and goes through all entries. */
+bool pc__cuda_are_few_rows(int dtype, int64_t count, int64_t outer, int64_t slice);
 
 #ifdef __cplusplus
 }
