@@ -487,7 +487,10 @@ const pc__row *pc__conv_gaps_row(const pc__conv_piece *p)
 {
     const pc__rows *rows = &pc__conv_rows[p->direction];
     const bool strides = p->direction == PC__CONV_INPUT && (p->s.sh > 1 || p->s.sw > 1);
-    if (is_half(p) || p->groups > 1 || strides || (rows->only && rows->only->run != tile_run))
+    const double most = 1 << 27, /* tiles know a place that is none by its distance */
+        down = (p->s.kh - 1.0) * p->s.dh, right = (p->s.kw - 1.0) * p->s.dw;
+    if (is_half(p) || p->groups > 1 || strides || down > most || right > most ||
+        (rows->only && rows->only->run != tile_run))
         return NULL;
     for (int i = 0; i < rows->count; i++)
         if (rows->row[i].run == tile_run && !pc__row_is_left_out(rows, &rows->row[i]))
