@@ -100,12 +100,33 @@ static void emit(walk *w, pc__group *g)
         w->plan->node[g->member[i]].gone = PC__PASS_REGIONS;
 }
 
-static void close(walk *w, pc__group *g)
+/* The first members of a group, as many as a region has outputs for; how many. */
+static int emit_first(walk *w, pc__group *g)
 {
     while (g->members > 1 && find_outputs(w, g) > PC__REGION_OUT)
-        g->region.ins = g->ins_before[--g->members]; /* what joined last stays a call of its own */
+        g->region.ins = g->ins_before[--g->members];
     if (g->members > 1 && g->region.outs > 0)
         emit(w, g);
+    return g->members;
+}
+
+/* A group's members from `first` on, as many as have something in common. */
+static pc__group rest_of(const walk *w, const pc__group *g, int first)
+{
+    pc__group part = {0}, with = {0};
+    for (int i = first; i < g->members; i++, part = with)
+        if (pc__group_grow(w->plan, &part, g->member[i], &with) == PC__TIE_APART && part.members)
+            break;
+    return part;
+}
+
+/* What is beyond a region's outputs is another group, or several. */
+static void close(walk *w, pc__group *g)
+{
+    for (int first = 0; first < g->members;) {
+        pc__group part = first ? rest_of(w, g, first) : *g;
+        first += emit_first(w, &part);
+    }
     *g = (pc__group){0};
 }
 

@@ -136,6 +136,35 @@ static void gradients_by_numbers_are_in_regions(void **state)
     assert_no_leak();
 }
 
+/* Of a chain whose results are read later more often than a region can write: what is beyond is a region, too. */
+static void results_beyond_a_region_are_another(void **state)
+{
+    enum { READ = 6 };
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = pc_randn(PC_SHAPE(WIDTH), PC_F32, test_device()), *out[2][READ], *y[READ];
+        pc_graph *graph = NULL;
+        for (int k = 0; k < 2; k++) {
+            for (int i = 0; i < READ; i++)
+                out[k][i] = pc_zeros(PC_SHAPE(WIDTH), PC_F32, test_device());
+            if (k)
+                begin();
+            for (int i = 0; i < READ; i++)
+                y[i] = i % 2 ? pc_abs(y[i - 1]) : pc_neg(pc_add_scalar(i ? y[i - 1] : x, 1));
+            for (int i = 0; i < READ; i++)
+                assert_ok(pc_copy(out[k][i], y[i]));
+            graph = k ? ended() : NULL;
+        }
+        if (!plain())
+            says(graph, "10 into regions"); /* all but the last of each three, of the copies too */
+        assert_ok(pc_graph_launch(graph, NULL));
+        for (int i = 0; i < READ; i++)
+            same(out[0][i], out[1][i], "result", i);
+        pc_graph_free(graph);
+    }
+    assert_no_leak();
+}
+
 /* What NaN of 16 bits the host gives comes back as the calls round it. */
 static void clamps_of_any_nan_have_the_bits_of_calls(void **state)
 {
@@ -163,6 +192,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(have_the_bits_of_calls),
                                        cmocka_unit_test(clamps_have_the_bits_of_calls),
                                        cmocka_unit_test(gradients_by_numbers_are_in_regions),
-                                       cmocka_unit_test(clamps_of_any_nan_have_the_bits_of_calls)};
+                                       cmocka_unit_test(clamps_of_any_nan_have_the_bits_of_calls),
+                                       cmocka_unit_test(results_beyond_a_region_are_another)};
     return cmocka_run_group_tests_name("plan.wide_regions", tests, NULL, NULL);
 }
