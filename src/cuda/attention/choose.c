@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-enum { ROWS = 8, OUTPUTS = 5 };
+enum { ROWS = 8 };
 
 /* What a choice holds for. Of strides, batch and places of the operands a hash. Made from zeros. */
 typedef struct key {
@@ -70,18 +70,12 @@ static size_t version(void)
     return 0;
 }
 
-static void name(void *context, char text[PC__CHOICE_TEXT])
+static void name(const void *context, char *text, size_t n)
 {
-    const asked *q = context;
-    const key *k = &q->key;
-    struct cudaDeviceProp device;
-    if (cudaGetDeviceProperties(&device, k->device) != cudaSuccess)
-        (void)cudaGetLastError(), device.name[0] = 0;
-    snprintf(text, PC__CHOICE_TEXT,
-             "%.80s/%d cudnn %zu attention%s %d%s mask %d dropout %d norms %d batches %lld l %d s %d e %d ev %d lie %x",
-             device.name, pc__cuda_multiprocessors(q->stream), version(), k->backward ? "_backward" : "", k->dtype,
-             k->causal ? " causal" : "", k->mask, k->dropout, k->norms, (long long)k->batches, k->l, k->s, k->e, k->ev,
-             (unsigned)k->lie);
+    const key *k = &((const asked *)context)->key;
+    snprintf(text, n, "cudnn %zu attention%s %d%s mask %d dropout %d norms %d batches %lld l %d s %d e %d ev %d lie %x",
+             version(), k->backward ? "_backward" : "", k->dtype, k->causal ? " causal" : "", k->mask, k->dropout,
+             k->norms, (long long)k->batches, k->l, k->s, k->e, k->ev, (unsigned)k->lie);
 }
 
 static bool exists(void *context, int number)

@@ -50,24 +50,19 @@ typedef struct asked {
     const pc__cuda_gemm *g;
 } asked;
 
-static void name(void *context, char text[PC__CHOICE_TEXT])
+static void name(const void *context, char *text, size_t n)
 {
-    const asked *q = context;
-    const key *k = &q->key;
-    struct cudaDeviceProp device;
+    const key *k = &((const asked *)context)->key;
     char beyond[64] = "";
     if (k->pitch || k->zeros)
         snprintf(beyond, sizeof beyond, " pitch %lld zeros %d", (long long)k->pitch, k->zeros);
-    if (cudaGetDeviceProperties(&device, k->device) != cudaSuccess)
-        (void)cudaGetLastError(), device.name[0] = 0;
-    snprintf(
-        text, PC__CHOICE_TEXT,
-        "%.80s/%d cublaslt %zu matmul %d%s%s m %lld n %lld k %lld batch %lld a %lld %lld %lld /%d b %lld %lld %lld "
-        "/%d bias /%d activation %d%s",
-        device.name, pc__cuda_multiprocessors(q->stream), pc__cuda_lt_version(), k->dtype, k->tf32 ? "/tf32" : "",
-        k->wide ? " wide" : "", (long long)k->m, (long long)k->n, (long long)k->k, (long long)k->batch,
-        (long long)k->a_rs, (long long)k->a_cs, (long long)k->a_batch, k->aligned_a, (long long)k->b_rs,
-        (long long)k->b_cs, (long long)k->b_batch, k->aligned_b, k->aligned_bias, k->activation, beyond);
+    snprintf(text, n,
+             "cublaslt %zu matmul %d%s%s m %lld n %lld k %lld batch %lld a %lld %lld %lld /%d b %lld %lld %lld "
+             "/%d bias /%d activation %d%s",
+             pc__cuda_lt_version(), k->dtype, k->tf32 ? "/tf32" : "", k->wide ? " wide" : "", (long long)k->m,
+             (long long)k->n, (long long)k->k, (long long)k->batch, (long long)k->a_rs, (long long)k->a_cs,
+             (long long)k->a_batch, k->aligned_a, (long long)k->b_rs, (long long)k->b_cs, (long long)k->b_batch,
+             k->aligned_b, k->aligned_bias, k->activation, beyond);
 }
 
 /* As it is kept: 0 for the rule's row, else the row's number in the table, from 1, and the advice. */

@@ -28,7 +28,7 @@ typedef struct pc__choosing {
     const void *key; /* all that the choice holds for, the device too; compared as bytes */
     size_t bytes;
     void *context;
-    void (*name)(void *context, char text[PC__CHOICE_TEXT]); /* the key in words, for the file */
+    void (*name)(const void *context, char *text, size_t n); /* the key but for the device, in words, for the file */
     bool (*exists)(void *context, int number);               /* a file may be of another version */
     /* *number and *known; *known stays false where it cannot be measured this time. */
     pc_status (*measure)(void *context, int *number, bool *known);
