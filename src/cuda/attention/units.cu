@@ -1,7 +1,6 @@
 /* units.cu: attention of numbers of 16 bits and of float32 by matrix units, with float32 sums. A block has 64 queries, or
  * 128 where they are many, so that what is read of a key serves two products, and goes over the keys 64 or 32 at a time, the next
- * ones and their values on the way meanwhile. Scores of 16-bit numbers are in units
- * of log 2; those of float32 are not, for the difference of two large ones would have the error of that product. */
+ * ones and their values on the way meanwhile. */
 #include "cuda/attention/units.cuh"
 
 namespace
@@ -11,10 +10,6 @@ namespace
 template <class T, int D, int M> constexpr int AT_ONCE = sizeof(T) > 2 && D *M > 64 ? 32 : 64;
 
 #if TENSOR_UNITS
-
-/* What a score is multiplied by, and then what its difference from the largest one is, for exp2f. */
-template <class T> constexpr float UNIT = sizeof(T) > 2 ? 1 : LOG2_E;
-template <class T> constexpr float IN_UNIT = LOG2_E / UNIT<T>;
 
 /* Over the four lanes that have a row together. */
 template <class F> __device__ inline float across(float x, F &&f)
@@ -61,7 +56,7 @@ __device__ inline void weigh(const scoring<float> &score, int query, int key, fl
     for (int n = 0; n < KEYS / EIGHT; n++)
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            largest[i / 2] = scores[n][i] > largest[i / 2] ? scores[n][i] : largest[i / 2];
+            largest[i / 2] = fmaxf(scores[n][i], largest[i / 2]);
 #pragma unroll
     for (int k = 0; k < 2; k++) {
         largest[k] = across(largest[k], [](float x, float y) { return x > y ? x : y; });

@@ -15,6 +15,11 @@ namespace
 constexpr int WARPS = 4, THREADS = WARPS * 32, ROWS = WARPS * 16; /* ROWS: of a tile */
 constexpr float LOG2_E = 1.4426950408889634f;
 
+/* What a score is multiplied by, and then what its difference from the largest one is, for exp2f. Scores of 16-bit numbers are in
+ * units of log 2; those of float32 are not, for the difference of two large ones would have the error of that product. */
+template <class T> constexpr float UNIT = sizeof(T) > 2 ? 1 : LOG2_E;
+template <class T> constexpr float IN_UNIT = LOG2_E / UNIT<T>;
+
 /* Numbers in 16 bytes, and from row to row. */
 template <class T> constexpr int PACK = 16 / sizeof(T);
 template <class T, int D> constexpr int PITCH = D + PACK<T>;

@@ -9,7 +9,9 @@ namespace
 /* Rows that are gone over at a time: sums of 128 columns leave registers for fewer, and float32 99 KB of shared memory. */
 template <class T, int D> constexpr int AT_ONCE = sizeof(T) > 2 ? D > 64 ? 16 : D > 32 ? 32 : 64 : D > 64 ? 32 : 64;
 
-template <class T, int D> constexpr size_t SHARED = (2 * ROWS + 4 * AT_ONCE<T, D>)*PITCH<T, D> * sizeof(T);
+/* What is gone over lies twice in shared memory, the next ones too; queries with their norms and means. */
+template <class T, int D> constexpr size_t TILES = (2 * ROWS + 4 * AT_ONCE<T, D>)*PITCH<T, D> * sizeof(T);
+template <class T, int D> constexpr size_t SHARED = TILES<T, D> + 4 * AT_ONCE<T, D> * sizeof(float);
 
 /* What lies_on_16_bytes. */
 struct wholes {
@@ -18,31 +20,53 @@ struct wholes {
 
 #if TENSOR_UNITS
 
+/* Of a query: the logarithm of the sum of its weights, a lane's in UNITs, and the mean of their gradients. */
+struct ends {
+    float norm, mean;
+};
+
+/* Those of N queries from `first` on, norms and then means; zeros beyond the last one, whose rows of q and g are zeros too. */
+template <int N> __device__ inline void send_ends(float *to, const pc__cuda_attention &a, int64_t batch, int first)
+{
+    static_assert(2 * N <= THREADS, "one for each thread");
+    if (threadIdx.x >= 2 * N)
+        return;
+    const int i = first + threadIdx.x % N;
+    const float *from = static_cast<const float *>(threadIdx.x < N ? a.norms : a.means) + batch * a.l;
+    send_or_clear<4>(to + threadIdx.x, from + i, i < a.l);
+}
+
 /* Products become weights, and those with the gradient of y the gradients of scores. Rows from `mine` on, columns from
- * `theirs` on. */
-template <bool OF_KEYS, bool PLAIN, int N>
-__device__ inline void slope(const scoring<float> &score, int64_t batch, int mine, int theirs,
-                             float (&weights)[N / EIGHT][4], float (&slopes)[N / EIGHT][4])
+ * `theirs` on. Queries are the rows, whose ends a lane has, or the columns, which have theirs in shared memory. */
+template <class T, bool OF_KEYS, bool PLAIN, int N>
+__device__ inline void slope(const scoring<float> &score, int mine, int theirs, const ends (&of_rows)[2],
+                             const float *of_columns, float (&weights)[N / EIGHT][4], float (&slopes)[N / EIGHT][4])
 {
     const pc__cuda_attention &a = score.a;
-    const int lane = threadIdx.x % 32;
-    const float *norms = static_cast<const float *>(a.norms) + batch * a.l;
-    const float *means = static_cast<const float *>(a.means) + batch * a.l;
+    const int lane = threadIdx.x % 32, queries = OF_KEYS ? theirs : mine, keys = OF_KEYS ? mine : theirs;
+    const bool all = PLAIN && queries + (OF_KEYS ? N : 16) <= a.l && keys + (OF_KEYS ? 16 : N) <= a.s &&
+                     (!a.causal || keys + (OF_KEYS ? 16 : N) <= queries + 1);
+    const float scale = score.scale * UNIT<T>;
+    const auto turn = [&](auto seen) {
 #pragma unroll
-    for (int n = 0; n < N / EIGHT; n++)
+        for (int n = 0; n < N / EIGHT; n++)
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const int row = mine + lane / 4 + i / 2 * EIGHT, column = theirs + n * EIGHT + lane % 4 * 2 + i % 2;
-            const int query = OF_KEYS ? column : row, key = OF_KEYS ? row : column;
-            const bool there = query < a.l;
-            const float norm = there ? norms[query] : INFINITY, mean = there ? means[query] : 0;
-            const float at =
-                PLAIN ? score.without_mask(weights[n][i], query, key) : score.of(weights[n][i], query, key);
-            const float weight = exp2f((at - norm) * LOG2_E);
-            const float factor = !PLAIN && a.p > 0 ? score.factor(query, key) : 1;
-            slopes[n][i] = weight * (slopes[n][i] * factor - mean);
-            weights[n][i] = weight * factor;
-        }
+            for (int i = 0; i < 4; i++) {
+                const int right = n * EIGHT + lane % 4 * 2 + i % 2, row = mine + lane / 4 + i / 2 * EIGHT;
+                const int query = OF_KEYS ? theirs + right : row, key = OF_KEYS ? row : theirs + right;
+                const float norm = OF_KEYS ? of_columns[right] * UNIT<T> : of_rows[i / 2].norm;
+                const float mean = OF_KEYS ? of_columns[N + right] : of_rows[i / 2].mean;
+                const float at = PLAIN ? weights[n][i] * scale : score.of(weights[n][i], query, key) * UNIT<T>;
+                const float weight = seen(query, key) ? exp2f((at - norm) * IN_UNIT<T>) : 0;
+                const float factor = !PLAIN && a.p > 0 ? score.factor(query, key) : 1;
+                slopes[n][i] = weight * (slopes[n][i] * factor - mean);
+                weights[n][i] = weight * factor;
+            }
+    };
+    if (all)
+        turn([](int, int) { return true; });
+    else
+        turn([&](int query, int key) { return score.is_seen(query, key); });
 }
 
 /* Block `index` of those that have keys, or of those that have queries. */
@@ -52,6 +76,7 @@ __device__ inline void do_block(const pc__cuda_attention &a, const wholes &whole
     constexpr int N = AT_ONCE<T, D>;
     T *mine_1 = reinterpret_cast<T *>(shared), *mine_2 = mine_1 + ROWS * PITCH<T, D>;
     T *theirs = mine_2 + ROWS * PITCH<T, D>; /* two of each, and the next ones */
+    float *of_theirs = reinterpret_cast<float *>(shared + TILES<T, D>);
     const unsigned rows = OF_KEYS ? a.s : a.l, blocks = (rows + ROWS - 1) / ROWS, own = threadIdx.x / 32 * 16;
     const int64_t batch = index / blocks;
     const int block = index % blocks, first = (OF_KEYS ? block : blocks - 1 - block) * ROWS;
@@ -67,7 +92,17 @@ __device__ inline void do_block(const pc__cuda_attention &a, const wholes &whole
         T *to = theirs + j / N % 2 * 2 * N * PITCH<T, D>;
         send_rows<D, N>(to, OF_KEYS ? q : k, j);
         send_rows<D, N>(to + N * PITCH<T, D>, OF_KEYS ? g : v, j);
+        if constexpr (OF_KEYS)
+            send_ends<N>(of_theirs + j / N % 2 * 2 * N, a, batch, j);
     };
+    ends of_mine[2] = {};
+#pragma unroll
+    for (int k = 0; k < 2 && !OF_KEYS; k++) {
+        const int row = first + own + threadIdx.x % 32 / 4 + k * EIGHT;
+        const int64_t at = batch * a.l + row;
+        if (row < a.l)
+            of_mine[k] = {static_cast<const float *>(a.norms)[at] * UNIT<T>, static_cast<const float *>(a.means)[at]};
+    }
     send(begin);
     sent();
     for (int j = begin; j < end; j += N) {
@@ -82,7 +117,8 @@ __device__ inline void do_block(const pc__cuda_attention &a, const wholes &whole
             continue; /* a warp without rows: it sends and waits with the others */
         multiply_rows<D, N>(mine_1 + own * PITCH<T, D>, theirs_1, weights);
         multiply_rows<D, N>(mine_2 + own * PITCH<T, D>, theirs_2, slopes);
-        slope<OF_KEYS, PLAIN, N>(score, batch, first + own, j, weights[0], slopes[0]);
+        slope<T, OF_KEYS, PLAIN, N>(score, first + own, j, of_mine, of_theirs + j / N % 2 * 2 * N, weights[0],
+                                    slopes[0]);
         add_rows<D, N>(slopes, theirs_1, sums_1);
         if constexpr (OF_KEYS)
             add_rows<D, N>(weights, theirs_2, sums_2);
