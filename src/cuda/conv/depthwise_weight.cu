@@ -8,7 +8,8 @@ namespace
 enum {
     TAPS = 9,
     PARTS = 512,      /* at most: blocks enough for a GPU, where channels are few */
-    LEAST = 8,        /* places of a thread row, at least */
+    LEAST = 8,        /* places of a thread row, at least, */
+    FEW = 132,        /* but where there are fewer blocks */
     BLOCKS = 2112,    /* by rows of the kernel, at most */
     ROWS_MOST = 1024, /* of a kernel, of which each has blocks */
 };
@@ -16,8 +17,13 @@ enum {
 /* How many parts there are, and places in each. */
 inline int parts_of(const pc__cuda_groups *s, long long *places)
 {
-    const long long pixels = s->n * s->oh * s->ow, least = LEAST * (THREADS / lanes_of(s->c, 4));
-    const long long parts = (pixels + least - 1) / least;
+    const int lanes = lanes_of(s->c, 4), rows = THREADS / lanes, channels = lanes * 4;
+    const long long pixels = s->n * s->oh * s->ow,
+                    blocks = (long long)((s->c + channels - 1) / channels) * ((s->kh * s->kw + TAPS - 1) / TAPS);
+    int least = LEAST;
+    while (least > 1 && pixels / (least * rows) * blocks < FEW)
+        least /= 2;
+    const long long parts = (pixels + least * rows - 1) / (least * rows);
     *places = (pixels + (parts < PARTS ? parts : PARTS) - 1) / (parts < PARTS ? parts : PARTS);
     return (int)((pixels + *places - 1) / *places);
 }
