@@ -22,6 +22,23 @@ static pc__conv_shape plain(int direction, pc_dtype dtype, bool tf32, int n, int
 
 /* --- the rule --- */
 
+static bool stays(pc_dtype dtype, bool tf32, int side, int c, int o)
+{
+    pc__conv_shape s = plain(PC__CONV_FORWARD, dtype, tf32, 13, side, c, o, 3);
+    s.planes = true;
+    return pc__conv_keeps_planes(&s);
+}
+
+static void planes_that_stay(void **state)
+{
+    (void)state;
+    assert_true(stays(PC_F32, false, 64, 2, 310));
+    assert_false(stays(PC_F32, false, 64, 128, 310)); /* long sums */
+    assert_false(stays(PC_F32, false, 64, 2, 8));
+    assert_false(stays(PC_F32, true, 64, 2, 310));
+    assert_false(stays(PC_BF16, false, 64, 2, 310));
+}
+
 static bool rule(int direction, pc_dtype dtype, bool tf32, int n, int side, int c, int o, int kernel)
 {
     const pc__conv_shape s = plain(direction, dtype, tf32, n, side, c, o, kernel);
@@ -200,11 +217,11 @@ static void names_tell_shapes_apart(void **state)
     other.n = 33;
     pc__conv_text(texts[count++], "NVIDIA H200", 132, 91900, &other);
     int32_t pc__conv_shape_members[] = {
-        offsetof(pc__conv_shape, h),   offsetof(pc__conv_shape, w),    offsetof(pc__conv_shape, c),
-        offsetof(pc__conv_shape, o),   offsetof(pc__conv_shape, kh),   offsetof(pc__conv_shape, kw),
-        offsetof(pc__conv_shape, sh),  offsetof(pc__conv_shape, sw),   offsetof(pc__conv_shape, ph),
-        offsetof(pc__conv_shape, pw),  offsetof(pc__conv_shape, tf32), offsetof(pc__conv_shape, relu),
-        offsetof(pc__conv_shape, bias)};
+        offsetof(pc__conv_shape, h),    offsetof(pc__conv_shape, w),     offsetof(pc__conv_shape, c),
+        offsetof(pc__conv_shape, o),    offsetof(pc__conv_shape, kh),    offsetof(pc__conv_shape, kw),
+        offsetof(pc__conv_shape, sh),   offsetof(pc__conv_shape, sw),    offsetof(pc__conv_shape, ph),
+        offsetof(pc__conv_shape, pw),   offsetof(pc__conv_shape, tf32),  offsetof(pc__conv_shape, relu),
+        offsetof(pc__conv_shape, bias), offsetof(pc__conv_shape, planes)};
     for (size_t i = 0; i < sizeof pc__conv_shape_members / sizeof *pc__conv_shape_members; i++) {
         other = s;
         ++*(int32_t *)(void *)((char *)&other + pc__conv_shape_members[i]);
@@ -298,6 +315,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rule_follows_what_was_measured),
         cmocka_unit_test(formats),
+        cmocka_unit_test(planes_that_stay),
         cmocka_unit_test(small_layers_stay_whole),
         cmocka_unit_test(few_channels),
         cmocka_unit_test(first_layers),

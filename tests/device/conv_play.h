@@ -98,6 +98,27 @@ static void *zeros_of(void *to, int64_t count)
     return memset(to, 0, (size_t)count * sizeof(float));
 }
 
+/* Channels last from planes, or back; to be freed. */
+static float *turned_over(const float *from, int64_t n, int64_t area, int64_t c, bool back)
+{
+    float *to = malloc((size_t)(n * area * c) * sizeof *to);
+    assert_non_null(to);
+    for (int64_t picture = 0; picture < n; picture++)
+        for (int64_t at = 0; at < area; at++)
+            for (int64_t k = 0; k < c; k++) {
+                const int64_t last = (picture * area + at) * c + k, plane = (picture * c + k) * area + at;
+                to[back ? plane : last] = from[back ? last : plane];
+            }
+    return to;
+}
+
+static void to_planes(void *y, const pc__cuda_conv *s)
+{
+    float *planes = turned_over(y, s->n, (int64_t)s->oh * s->ow, s->o, true);
+    memcpy(y, planes, (size_t)results(s) * sizeof *planes);
+    free(planes);
+}
+
 /* --- our kernels --- */
 
 static order ours_of(const pc__cuda_conv *s)
@@ -122,6 +143,8 @@ void pc__cuda_conv_forward(cudaStream_t queue, const pc__cuda_conv *s, const voi
     play.own[PC__CONV_FORWARD]++;
     product(PC__CONV_FORWARD, s, x, weight, NULL, zeros_of(y, results(s)), ours_of(s));
     finish(y, results(s), s->o, bias, s->activation);
+    if (s->planes)
+        to_planes(y, s);
 }
 
 void pc__cuda_conv_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y,
@@ -490,20 +513,6 @@ void pc__cudnn_plan_free(pc__cudnn_plan *plan)
 
 /* The way that was run last. */
 static int last_way;
-
-/* Channels last from planes, or back; to be freed. */
-static float *turned_over(const float *from, int64_t n, int64_t area, int64_t c, bool back)
-{
-    float *to = malloc((size_t)(n * area * c) * sizeof *to);
-    assert_non_null(to);
-    for (int64_t picture = 0; picture < n; picture++)
-        for (int64_t at = 0; at < area; at++)
-            for (int64_t k = 0; k < c; k++) {
-                const int64_t last = (picture * area + at) * c + k, plane = (picture * c + k) * area + at;
-                to[back ? plane : last] = from[back ? last : plane];
-            }
-    return to;
-}
 
 /* epilogue: NULL for none. */
 static cudnnStatus_t product_of_planes(const pc__cuda_conv *g, int direction, const pc__cudnn_operands *o,

@@ -17,5 +17,7 @@ void pc__conv_text(char text[PC__CHOICE_TEXT], const char *gpu, int multiprocess
     const size_t n = strlen(text);
     if (s->groups > 1 || s->dh > 1 || s->dw > 1)
         snprintf(text + n, PC__CHOICE_TEXT - n, " dilation %d %d groups %d", s->dh, s->dw, s->groups);
+    if (s->planes)
+        snprintf(text + strlen(text), PC__CHOICE_TEXT - strlen(text), " planes");
     pc__choices_clean(text);
 }

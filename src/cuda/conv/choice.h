@@ -34,6 +34,7 @@ typedef struct pc__conv_shape {
     int32_t bias;           /* forward: is added; weights: its gradient is wanted */
     int32_t format;         /* pc__conv_format */
     int32_t dh, dw, groups; /* distances of taps, and groups of channels; 0 means 1 */
+    int32_t planes;         /* x and the result lie in C order, which is PC__CONV_PLANES without a copy */
 } pc__conv_shape;
 
 /* Where cuDNN does it without being measured, its format; -1 where our kernels do. From the shape alone. `native`: ours
@@ -43,6 +44,10 @@ int pc__conv_rule(const pc__conv_shape *s, bool native);
 /* The rule gives cuDNN a convolution forward, and by so much that pooling and other activations than ReLU, which ours do
  * on the way, may be calls of their own. */
 bool pc__conv_is_worth_more_calls(const pc__conv_shape *s, bool native);
+
+/* Sums so short that cuDNN's kernels for planes take less than ours and what turns the result from channels last. From the
+ * shape alone, in float32; forward, pictures and result in C order. */
+bool pc__conv_keeps_planes(const pc__conv_shape *s);
 
 /* So few channels that our direct kernels are the fastest. From the shape alone. */
 bool pc__conv_is_few(const pc__conv_shape *s);

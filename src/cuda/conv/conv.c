@@ -68,17 +68,19 @@ pc_status pc__cuda_op_conv2d(pc_stream *stream, const pc_call *call)
         return PC_OK;
     pc__conv_piece p = forward_piece(call, &s);
     PC__TRY(pc__conv_choose(stream, call, &p));
+    if (p.way && (s.weight_last || s.x_planes)) { /* which no other row may be left */
+        bool done = false;
+        PC__TRY(pc__conv_by_cudnn(stream, call, &p, 1, &done));
+        if (done) {
+            pc__rows_say(stream, pc__rows_pick(&pc__conv_rows[PC__CONV_FORWARD], stream, &p)->note);
+            return PC_OK;
+        }
+        p.way = NULL;
+    }
     if (s.x_planes && !(p.own = pc__conv_planes_row(stream, &p)))
         return pc__conv_in_channels_last(stream, call, pc__cuda_op_conv2d);
-    if (s.weight_last) {
-        bool done = false;
-        if (p.way)
-            PC__TRY(pc__conv_by_cudnn(stream, call, &p, 1, &done));
-        if (!done)
-            return pc__conv_in_c_order(stream, call, NULL, pc__cuda_op_conv2d);
-        pc__rows_say(stream, pc__rows_pick(&pc__conv_rows[PC__CONV_FORWARD], stream, &p)->note);
-        return PC_OK;
-    }
+    if (s.weight_last)
+        return pc__conv_in_c_order(stream, call, NULL, pc__cuda_op_conv2d);
     return pc__rows_run_by(&pc__conv_rows[PC__CONV_FORWARD], p.own, stream, call, &p);
 }
 

@@ -21,14 +21,14 @@ pc__conv_pictures pc__conv_inputs(const pc__conv_piece *p, const pc__conv_shape 
 {
     const bool folded = made->format == PC__CONV_FOLDED;
     return (pc__conv_pictures){
-        made->format,          p->s.dtype,          p->s.c, made->c, p->s.n, (int64_t)p->s.h * p->s.w,
+        made->format,          p->s.dtype,          p->s.c, made->c, p->s.x_planes, p->s.n, (int64_t)p->s.h * p->s.w,
         folded ? &p->s : NULL, folded ? made : NULL};
 }
 
 pc__conv_pictures pc__conv_results(const pc__conv_piece *p, const pc__conv_shape *made)
 {
-    return (pc__conv_pictures){made->format, p->s.dtype, p->s.o, made->o, p->s.n, (int64_t)p->s.oh * p->s.ow,
-                               NULL,         NULL};
+    return (pc__conv_pictures){
+        made->format, p->s.dtype, p->s.o, made->o, p->s.planes, p->s.n, (int64_t)p->s.oh * p->s.ow, NULL, NULL};
 }
 
 size_t pc__conv_pictures_room(const pc__conv_pictures *of)
@@ -36,7 +36,7 @@ size_t pc__conv_pictures_room(const pc__conv_pictures *of)
     if (of->to)
         return pc__cuda_whole((size_t)of->n * (size_t)of->to->h * (size_t)of->to->w * (size_t)of->made *
                               pc_dtype_size((pc_dtype)of->dtype));
-    const bool same = of->format == PC__CONV_PLANES ? of->c == 1 || of->area == 1 : of->c == of->made;
+    const bool same = of->format == PC__CONV_PLANES ? of->planes || of->c == 1 || of->area == 1 : of->c == of->made;
     return same ? 0
                 : pc__cuda_whole((size_t)of->n * (size_t)of->area * (size_t)of->made *
                                  pc_dtype_size((pc_dtype)of->dtype));

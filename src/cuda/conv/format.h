@@ -39,6 +39,7 @@ static inline pc__cuda_conv pc__conv_alone(const pc__cuda_conv *s)
 /* Pictures of one operand, ours with c channels, cuDNN's with `made`. */
 typedef struct pc__conv_pictures {
     int format, dtype, c, made;
+    bool planes;              /* ours lie in C order */
     int64_t n, area;          /* pixels of one */
     const pc__cuda_conv *s;   /* inputs that are folded: how, */
     const pc__conv_shape *to; /* and to what; else NULL */

@@ -77,6 +77,7 @@ pc__conv_shape pc__conv_shape_of(const pc__conv_piece *p)
     shape.relu = s->activation == PC_ACTIVATION_RELU;
     if (pc__conv_is_grouped(p))
         shape.dh = p->dilation[0], shape.dw = p->dilation[1], shape.groups = p->groups;
+    shape.planes = s->planes && (s->x_planes || s->c == 1);
     shape.bias = p->direction == PC__CONV_FORWARD ? p->bias != NULL : p->dbias != NULL;
     return shape;
 }
@@ -111,22 +112,27 @@ bool pc__conv_is_worth_apart(const pc_stream *stream, const pc__conv_piece *piec
     return choice == PC_CHOICE_CUDNN || pc__conv_is_worth_more_calls(&shape, native);
 }
 
+/* A call forward that may have tensors without memory; false where the call itself will say why it cannot be. */
+static bool may_be(const pc_call *call, const pc_stream *stream, pc__conv_piece *p)
+{
+    static const _Alignas(16) char anywhere[16];
+    pc_error before = pc__error_take();
+    *p = (pc__conv_piece){.direction = PC__CONV_FORWARD, .x = anywhere, .dy = anywhere};
+    const bool fits = geometry(stream, call, &p->s) == PC_OK;
+    (void)pc__error_take();
+    (void)pc__error_put(&before);
+    return fits;
+}
+
 /* Our kernels pool on the way and know every activation; cuDNN's have ReLU alone, and where they are the faster ones by
  * far the rest as calls of its own costs less. A pooling behind one of theirs is still the same call's (by_cudnn.c): that
  * keeps neither the result in front of it nor where each maximum was in whole numbers, and goes back in one pass. */
 bool pc__cuda_is_faster_apart(const pc_call *call)
 {
-    static const _Alignas(16) char anywhere[16];
-    pc__conv_piece p = {.x = anywhere, .dy = anywhere};
-    if (call->op->index != PC__OP_conv2d || is_cudnns(call->attributes))
-        return false;
     const pc_stream stream = {.device = call->in[0]->storage->device};
-    pc_error before = pc__error_take();
-    const bool fits = geometry(&stream, call, &p.s) == PC_OK;
-    (void)pc__error_take();
-    (void)pc__error_put(&before);
-    if (!fits)
-        return false; /* the call itself says it */
+    pc__conv_piece p;
+    if (call->op->index != PC__OP_conv2d || is_cudnns(call->attributes) || !may_be(call, &stream, &p))
+        return false;
     const pc_choice choice = pc__conv_choice_for(&stream, &p);
     if (choice == PC_CHOICE_OWN)
         return false;
@@ -143,16 +149,23 @@ bool pc__cuda_is_faster_apart(const pc_call *call)
     return !pools_itself && pc__conv_is_worth_apart(&stream, &p, choice) && !pc__cudnn_missing();
 }
 
+bool pc__cuda_keeps_planes(const pc_call *call)
+{
+    const pc_stream stream = {.device = call->in[0]->storage->device};
+    pc__conv_piece p;
+    if (call->op->index != PC__OP_conv2d || !may_be(call, &stream, &p) ||
+        pc__conv_choice_for(&stream, &p) == PC_CHOICE_OWN)
+        return false;
+    const pc__conv_shape shape = pc__conv_shape_of(&p);
+    return pc__conv_keeps_planes(&shape) && !pc__cudnn_missing();
+}
+
 bool pc__cuda_reads_planes(const pc_call *call)
 {
-    static const _Alignas(16) char anywhere[16];
-    pc__conv_piece p = {.direction = PC__CONV_FORWARD, .x = anywhere, .dy = anywhere};
     const pc_stream stream = {.device = call->in[0]->storage->device};
-    pc_error before = pc__error_take();
-    const bool fits = geometry(&stream, call, &p.s) == PC_OK;
-    (void)pc__error_take();
-    (void)pc__error_put(&before);
-    if (!fits || !pc__conv_planes_row(&stream, &p) || pc__conv_choice_for(&stream, &p) == PC_CHOICE_CUDNN)
+    pc__conv_piece p;
+    if (!may_be(call, &stream, &p) || !pc__conv_planes_row(&stream, &p) ||
+        pc__conv_choice_for(&stream, &p) == PC_CHOICE_CUDNN)
         return false;
     p.direction = PC__CONV_WEIGHTS; /* whose gradient would turn the picture else, as deep as scratch memory goes */
     return pc__conv_planes_row(&stream, &p) != NULL;

@@ -21,6 +21,8 @@ int pc__conv_candidates(cudnnHandle_t handle, const pc__conv_shape *shape, pc__c
  * channels last are few, and folding is for few channels. */
 static bool differs(const pc__conv_shape *shape, int format)
 {
+    if (shape->planes)
+        return format == PC__CONV_PLANES;
     if (format == PC__CONV_FOLDED)
         return pc__conv_can_fold(shape);
     if (format == PC__CONV_PADDED)
@@ -54,8 +56,8 @@ static int own_rows(const pc_stream *stream, const pc__conv_piece *p, const pc__
 {
     pc__conv_piece ours = *p;
     int there = 0;
-    if (pc__conv_is_grouped(p)) {
-        row[0] = pc__conv_gaps_row(p);
+    if (pc__conv_is_grouped(p) || p->s.x_planes) {
+        row[0] = p->s.x_planes ? pc__conv_planes_row(stream, p) : pc__conv_gaps_row(p);
         return row[0] != NULL;
     }
     ours.way = NULL;

@@ -230,6 +230,13 @@ static int floats_weights(const pc__conv_shape *s)
     return is_wide(s) && work_of(s) > 4.7e8 ? PLANES : AS_IS;
 }
 
+bool pc__conv_keeps_planes(const pc__conv_shape *s)
+{
+    const double most = taps_of(s) <= 9 ? 600 : 130;
+    return s->planes && s->dtype == PC_F32 && !s->tf32 && s->direction == PC__CONV_FORWARD && depth_of(s) <= most &&
+           s->o >= 16;
+}
+
 /* Matrix units work on eight channels by eight at least, and blocks of cuDNN's on several times that: in front of them
  * the direct kernels win as long as little of their own work is left. */
 bool pc__conv_is_few(const pc__conv_shape *s)

@@ -96,9 +96,10 @@ const pc__kernel *pc__cuda_kernels(void);
 /* device.c: make it the thread's current device. */
 pc_status pc__cuda_enter(int index);
 
-/* conv/: backend.h's is_faster_apart and reads_planes. */
+/* conv/: backend.h's is_faster_apart, reads_planes and keeps_planes. */
 bool pc__cuda_is_faster_apart(const pc_call *call);
 bool pc__cuda_reads_planes(const pc_call *call);
+bool pc__cuda_keeps_planes(const pc_call *call);
 
 /* prepare.c: backend.h's graph_prepare. */
 pc_status pc__cuda_prepare(pc_stream *stream, const pc_call *call);

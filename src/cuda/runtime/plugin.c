@@ -50,6 +50,7 @@ static const pc__backend backend = {
     .graph_close = pc__cuda_graph_close,
     .is_faster_apart = pc__cuda_is_faster_apart,
     .reads_planes = pc__cuda_reads_planes,
+    .keeps_planes = pc__cuda_keeps_planes,
     .engine = &pc__cuda_nccl,
     .kernels = pc__cuda_kernels,
     .lessons = pc__cuda_lessons,
