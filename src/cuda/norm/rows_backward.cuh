@@ -1,0 +1,180 @@
+/* rows_backward.cuh: what blocks that go through rows for layer_norm's gradients keep of them, and how their threads sum. */
+#ifndef PC__CUDA_NORM_ROWS_BACKWARD_CUH
+#define PC__CUDA_NORM_ROWS_BACKWARD_CUH
+
+#include "cuda/norm/pack.cuh"
+#include "cuda/norm/rows.h"
+
+#define ONE_BLOCK 256 /* threads of rows that are given so many; longer ones have as many as their packs are */
+
+namespace
+{
+
+template <int LANES> constexpr int threads_of = LANES < ONE_BLOCK ? ONE_BLOCK : LANES;
+
+/* The threads of a row: LANES, or at most so many. */
+template <int LANES> __device__ __forceinline__ int lanes_of()
+{
+    return LANES > ONE_BLOCK ? (int)blockDim.x : LANES;
+}
+
+/* The weights of a thread's packs: in registers, or where sums of rows take these, in shared memory, where each thread reads
+ * its own alone. */
+template <class M, int LANES, int N, int W, bool SHARED = (LANES > ONE_BLOCK && W % 4 == 0 && N * W >= 8)>
+struct weights {
+    numbers<M, W> at[N];
+
+    __device__ __forceinline__ void keep(int i, const numbers<M, W> &w)
+    {
+        at[i] = w;
+    }
+
+    __device__ __forceinline__ numbers<M, W> of(int i) const
+    {
+        return at[i];
+    }
+};
+
+template <class M, int LANES, int N, int W> struct weights<M, LANES, N, W, true> {
+    typedef vector<M, 4> quarter[LANES];
+
+    static __device__ __forceinline__ quarter *room()
+    {
+        __shared__ quarter all[N * W / 4];
+        return all;
+    }
+
+    __device__ __forceinline__ void keep(int i, const numbers<M, W> &w)
+    {
+#pragma unroll
+        for (int k = 0; k < W / 4; k++)
+            room()[i * (W / 4) + k][threadIdx.x] = {w.at[4 * k], w.at[4 * k + 1], w.at[4 * k + 2], w.at[4 * k + 3]};
+    }
+
+    __device__ __forceinline__ numbers<M, W> of(int i) const
+    {
+        numbers<M, W> w;
+#pragma unroll
+        for (int k = 0; k < W / 4; k++) {
+            const vector<M, 4> some = room()[i * (W / 4) + k][threadIdx.x];
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                w.at[4 * k + j] = some.at[j];
+        }
+        return w;
+    }
+};
+
+/* N packs of a row, and of its gradient. */
+template <class T, class G, int N, int W> struct loaded {
+    vector<T, W> x[N];
+    vector<G, W> g[N];
+    pc::math<T> mean, rstd;
+};
+
+template <class T, class G, int LANES, int N, int W>
+__device__ __forceinline__ void load(loaded<T, G, N, W> &to, const pc__cuda_norm_rows &r, long long row, int lane)
+{
+    const int n = (int)r.n;
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        const int first = (i * lanes_of<LANES>() + lane) * W;
+        if (row < r.rows && first < n) {
+            to.x[i] = raw_at<T, W>(r.x, row * n + first);
+            to.g[i] = raw_at<G, W>(r.dy, row * n + first);
+        } else {
+            to.x[i] = {}, to.g[i] = {};
+        }
+    }
+    to.mean = row < r.rows && r.mean ? static_cast<const pc::math<T> *>(r.mean)[row] : pc::math<T>(0);
+    to.rstd = row < r.rows ? static_cast<const pc::math<T> *>(r.rstd)[row] : pc::math<T>(0);
+}
+
+/* Each warp's two sums over all warps of the block. */
+template <class M> __device__ __forceinline__ void sum_warps(M &a, M &b, M (*room)[2])
+{
+    const int lane = threadIdx.x % 32;
+    if (lane == 0)
+        room[threadIdx.x / 32][0] = a, room[threadIdx.x / 32][1] = b;
+    __syncthreads();
+    const bool there = lane < (int)blockDim.x / 32;
+    a = there ? room[lane][0] : M(0), b = there ? room[lane][1] : M(0);
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2) {
+        a += __shfl_xor_sync(0xffffffffu, a, distance);
+        b += __shfl_xor_sync(0xffffffffu, b, distance);
+    }
+}
+
+/* Two sums over LANES neighbouring threads, with one stop; the room is for one use in turn with another. */
+template <int LANES, class M> __device__ __forceinline__ void sum_both(M &a, M &b, M (*room)[2])
+{
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2) {
+        a += __shfl_xor_sync(0xffffffffu, a, distance);
+        b += __shfl_xor_sync(0xffffffffu, b, distance);
+    }
+    if (LANES == 32)
+        return;
+    if constexpr (LANES > ONE_BLOCK) {
+        sum_warps(a, b, room);
+        return;
+    }
+    constexpr int warps = LANES / 32;
+    const int warp = threadIdx.x / 32, first = warp / warps * warps;
+    if (threadIdx.x % 32 == 0)
+        room[warp][0] = a, room[warp][1] = b;
+    __syncthreads();
+    a = b = 0;
+#pragma unroll
+    for (int i = 0; i < warps; i++)
+        a += room[first + i][0], b += room[first + i][1];
+}
+
+/* Groups of a block that have a row add their sums to the first one's, in order. */
+template <int LANES, int N, int W, class M>
+__device__ __forceinline__ void join_groups(numbers<M, W> (&sums)[N], M *room, int group, int lane, long long rows)
+{
+    constexpr int groups = threads_of<LANES> / LANES;
+#pragma unroll 1
+    for (int k = 1; k < groups && k < rows; k++) {
+        if (group == k)
+#pragma unroll
+            for (int i = 0; i < N * W; i++)
+                room[i * LANES + lane] = sums[i / W].at[i % W];
+        __syncthreads();
+        if (group == 0)
+#pragma unroll
+            for (int i = 0; i < N * W; i++)
+                sums[i / W].at[i % W] += room[i * LANES + lane];
+        __syncthreads();
+    }
+}
+
+/* The block's sums; of the only one, the gradients. */
+template <class T, int LANES, int N, int W, class M>
+__device__ __forceinline__ void leave_sums(const pc__cuda_norm_rows &r, const numbers<M, W> (&dweight)[N],
+                                           const numbers<M, W> (&dbias)[N], int lane)
+{
+    M *sums = static_cast<M *>(r.sums) + blockIdx.x * 2 * r.n;
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        const int place = (i * lanes_of<LANES>() + lane) * W;
+        if (place >= (int)r.n)
+            continue;
+        if (gridDim.x > 1) {
+            put<M, W>(sums, place, dweight[i]);
+            put<M, W>(sums, r.n + place, dbias[i]);
+            continue;
+        }
+#pragma unroll
+        for (int j = 0; j < W; j++) {
+            put_gradient<T>(r.dweight, place + j, dweight[i].at[j]);
+            put_gradient<T>(r.dbias, place + j, dbias[i].at[j]);
+        }
+    }
+}
+
+} // namespace
+
+#endif
