@@ -4,6 +4,8 @@
 #include "device.h"
 #include "plans.h"
 
+#include "base/base.h"
+
 #include <paracord/autograd.h>
 #include <paracord/ops.h>
 #include <paracord/random.h>
@@ -103,19 +105,19 @@ static void check(setup s)
     }
 }
 
-/* Shapes that few threads have at once, that columns have, small planes, and more than a block's. */
+/* Shapes that few threads have at once, that columns have, small planes, more than a block's, and rows off 16 bytes. */
 static void steps_go_with_the_norm(void **state)
 {
-    static const pc_shape shapes[] = {
-        {4, {2, 4, 3, 5}}, {4, {3, 8, 9, 11}}, {4, {9, 6, 2, 3}}, {4, {5, 16, 40, 24}}, {2, {40, 2048}}};
+    static const pc_shape shapes[] = {{4, {2, 4, 3, 5}},    {4, {3, 8, 9, 11}}, {4, {9, 6, 2, 3}},
+                                      {4, {5, 16, 40, 24}}, {2, {40, 2048}},    {4, {3, 6, 33, 23}}};
     static const pc_dtype dtypes[] = {PC_F32, PC_BF16, PC_F16, PC_F64};
     (void)state;
-    for (int i = 0; i < KINDS * STEPS * 5; i++) {
-        const int shape = i % 5;
-        check((setup){.kind = (kind)(i / 5 % KINDS),
-                      .steps = (steps)(i / 5 / KINDS),
+    for (int i = 0; i < KINDS * STEPS * PC__COUNT(shapes); i++) {
+        const int shape = i % PC__COUNT(shapes), other = i / PC__COUNT(shapes);
+        check((setup){.kind = (kind)(other % KINDS),
+                      .steps = (steps)(other / KINDS),
                       .shape = shapes[shape],
-                      .dtype = dtypes[(i + i / 5) % 4],
+                      .dtype = dtypes[(i + other) % 4],
                       .last = shapes[shape].ndim == 4 && i / 2 % 2,
                       .bare = i % 7 == 3});
     }

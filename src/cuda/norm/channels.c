@@ -6,35 +6,9 @@
 
 #include <limits.h>
 
-enum {
-    BLOCKS = 1056, /* of parts, by which a GPU is filled */
-    LEAST = 4,     /* rows of a thread */
-    PIECE = 4096,  /* numbers of a plane, at least */
-    LONG = 1024,   /* planes of more have a block */
-};
-
 static pc__cuda_vector vector_of(const pc_tensor *t, int dtype)
 {
     return (pc__cuda_vector){pc__cuda_view(t).data, (int)t->dtype != dtype};
-}
-
-static void cut(pc__cuda_channels *c)
-{
-    int64_t pieces;
-    if (c->last) {
-        const int width = pc__cuda_channel_width(c);
-        const int64_t packs = (c->channels + width - 1) / width;
-        for (c->lanes = 1; c->lanes < 32 && c->lanes < packs;)
-            c->lanes *= 2;
-        const int64_t others = c->batches * ((packs + c->lanes - 1) / c->lanes);
-        const int64_t rows = LEAST * PC__NORM_THREADS / c->lanes, most = (c->inner + rows - 1) / rows;
-        pieces = PC__MIN(PC__MAX(BLOCKS / others, 1), most);
-    } else {
-        c->lanes = c->inner > LONG ? PC__NORM_THREADS : 32;
-        pieces = PC__MIN(PC__MAX(BLOCKS / (c->batches * c->channels), 1), (c->inner + PIECE - 1) / PIECE);
-    }
-    c->length = (c->inner + pieces - 1) / pieces;
-    c->pieces = (c->inner + c->length - 1) / c->length;
 }
 
 static pc__cuda_channels channels_of(pc_stream *stream, const pc_call *call, const pc_tensor *x, const pc_tensor *dy,
@@ -63,10 +37,8 @@ static pc__cuda_channels channels_of(pc_stream *stream, const pc_call *call, con
                            .queue = pc__cuda_queue(stream)};
     if (a->rest)
         c.rest = pc__cuda_view(call->in[call->n_in - 1]).data;
-    c.whole = a->channels * (int64_t)pc_dtype_size((pc_dtype)x->dtype) % 16 == 0 &&
-              ((uintptr_t)c.x | (uintptr_t)c.dy | (uintptr_t)c.rest | (uintptr_t)c.out) % 16 == 0;
     if (a->channels && a->inner && a->batches)
-        cut(&c);
+        pc__cuda_channel_cut(&c);
     return c;
 }
 

@@ -86,23 +86,43 @@ __device__ __forceinline__ bool plane_of(const pc__cuda_channels &c, plane &p)
     return batch < c.batches;
 }
 
-/* Rows of W channels for a thread: every `step`-th from `row` on. */
+/* W numbers of a row for a thread, FOLDED or not. */
+template <int W, bool FOLDED> struct access {
+    static constexpr int width = W;
+    static constexpr bool folded = FOLDED;
+};
+
+/* Rows of W channels for a thread: every `step`-th from `row` on. Of folded rows, which are one here, number i is of channel
+ * i mod channels. */
 struct rows {
     long long begin, part, own, channel; /* begin: the first number of the thread's first row */
     int row, step, n;                    /* n: rows of the block */
 };
 
-template <int W> __device__ __forceinline__ bool rows_of(const pc__cuda_channels &c, rows &r)
+template <class A> __device__ __forceinline__ bool rows_of(const pc__cuda_channels &c, rows &r)
 {
+    const int fold = A::folded ? c.fold : 1;
     const long long batch = blockIdx.x / c.pieces, piece = blockIdx.x % c.pieces, from = piece * c.length;
-    r.channel = ((long long)blockIdx.y * c.lanes + threadIdx.x % c.lanes) * W;
+    r.channel = ((long long)blockIdx.y * c.lanes + threadIdx.x % c.lanes) * A::width;
     r.row = threadIdx.x / c.lanes;
     r.step = PC__NORM_THREADS / c.lanes;
-    r.n = (int)(c.inner - from < c.length ? c.inner - from : c.length);
-    r.begin = (batch * c.inner + from + r.row) * c.channels + r.channel;
+    r.n = (int)(c.inner - from < c.length ? c.inner - from : c.length) / fold;
+    r.begin = (batch * c.inner + from + r.row * fold) * c.channels + r.channel;
     r.part = blockIdx.x * c.channels + r.channel;
     r.own = c.own > 1 ? batch : 0;
-    return r.channel < c.channels;
+    return r.channel < c.channels * fold && (!A::folded || r.row < r.step);
+}
+
+/* Rows behind the last whole fold, which the last block has: those of one batch alone, and they end x. */
+__device__ __forceinline__ int rows_over(const pc__cuda_channels &c)
+{
+    return blockIdx.x + 1 == gridDim.x ? (int)c.inner % c.fold : 0;
+}
+
+/* Of number i of a row. */
+template <class A> __device__ __forceinline__ long long channel_of(const pc__cuda_channels &c, long long i)
+{
+    return A::folded ? (unsigned)i % (unsigned)c.channels : i;
 }
 
 inline unsigned plane_blocks(const pc__cuda_channels &c)
@@ -113,21 +133,19 @@ inline unsigned plane_blocks(const pc__cuda_channels &c)
 
 inline dim3 row_blocks(const pc__cuda_channels &c, int width)
 {
-    const long long across = (long long)c.lanes * width;
-    return dim3((unsigned)(c.batches * c.pieces), (unsigned)((c.channels + across - 1) / across));
+    const long long across = (long long)c.lanes * width, all = c.channels * c.fold;
+    return dim3((unsigned)(c.batches * c.pieces), (unsigned)((all + across - 1) / across));
 }
 
-template <int W> struct width_of {
-    static constexpr int width = W;
-};
-
-/* launch(width_of) for channels-last memory. */
-template <class T, class LAUNCH> void with_width(const pc__cuda_channels &c, LAUNCH launch)
+/* launch(access) for channels-last memory. */
+template <class T, class LAUNCH> void with_access(const pc__cuda_channels &c, LAUNCH launch)
 {
-    if (c.whole)
-        launch(width_of<16 / sizeof(T)>());
+    if (c.fold > 1)
+        launch(access<16 / sizeof(T), true>());
+    else if (c.whole)
+        launch(access<16 / sizeof(T), false>());
     else
-        launch(width_of<1>());
+        launch(access<1, false>());
 }
 
 } // namespace

@@ -15,14 +15,16 @@ enum { PC__NORM_COEFFICIENTS = 4, PC__NORM_THREADS = 256 /* of a block */, PC__N
 typedef struct pc__cuda_channels {
     int dtype, early;
     bool last, stored, backward;
-    bool whole; /* channels last: tensors lie on 16 bytes, and channels are whole accesses */
+    bool whole; /* channels last: tensors lie on 16 bytes, and `fold` rows are whole accesses */
+    int fold;   /* channels last: rows beside each other that threads take for one */
     int64_t batches, channels, inner, groups, spread;
     int64_t own;            /* batches that have statistics of their own: 1 or all */
-    int64_t pieces, length; /* of inner, which is cut by sizes alone */
+    int64_t pieces, length; /* of inner, which is cut by sizes alone; of whole folds but the last one */
     bool relu;              /* behind y; backward: behind dy, too */
     double least, most;     /* between which it has a gradient (pc__norm_least, pc__norm_most) */
     double bound;           /* the largest number that it leaves */
-    int lanes;              /* channels last: threads of a block that are side by side; planes: threads of a piece */
+    int lanes;              /* channels last: threads of a block that are side by side, a power of 2 or a fold's packs;
+                             * planes: threads of a piece */
     double eps;
     const void *x, *dy, *rest; /* rest: NULL, or what is added to y */
     void *out;                 /* y or dx; NULL: not wanted */
@@ -35,6 +37,9 @@ typedef struct pc__cuda_channels {
         *coefficients; /* [own][PC__NORM_COEFFICIENTS][channels]: y = (x - c0) c1 + c2; dx = dy c1 - c2 - (x - c0) c3 */
     cudaStream_t queue;
 } pc__cuda_channels;
+
+/* Folds rows where that makes accesses whole, and cuts x, which is not empty. */
+void pc__cuda_channel_cut(pc__cuda_channels *c);
 
 void pc__cuda_channel_sums(const pc__cuda_channels *c);
 void pc__cuda_channel_coefficients(const pc__cuda_channels *c);

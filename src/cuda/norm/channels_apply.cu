@@ -71,14 +71,34 @@ template <class T, bool BACKWARD> __global__ void __launch_bounds__(PC__NORM_THR
 
 enum { AT_ONCE = 4 };
 
+/* Rows behind whole folds. */
+template <class T, bool BACKWARD, bool STEPS> __device__ __forceinline__ void apply_over(const pc__cuda_channels &c)
+{
+    typedef pc::math<T> M;
+    const T *g = static_cast<const T *>(BACKWARD ? c.dy : c.rest);
+    const int channels = (int)c.channels, count = rows_over(c) * channels;
+    const long long first = c.inner * channels - count;
+    for (int i = threadIdx.x; i < count; i += PC__NORM_THREADS) {
+        numbers<M, 1> own[NUMBERS];
+        for (int k = 0; k < NUMBERS; k++)
+            own[k].at[0] = number<T, BACKWARD>(c, 0, k, i % channels);
+        const numbers<M, 1> x = {M(static_cast<const T *>(c.x)[first + i])}, other = {g ? M(g[first + i]) : M(0)};
+        static_cast<T *>(c.out)[first + i] = result<T, BACKWARD, STEPS, 1>(c, x, other, own).at[0];
+    }
+}
+
 /* STEPS: something follows y. */
-template <class T, int W, bool BACKWARD, bool STEPS>
+template <class T, class A, bool BACKWARD, bool STEPS>
 __global__ void __launch_bounds__(PC__NORM_THREADS) apply_rows(pc__cuda_channels c)
 {
     typedef pc::math<T> M;
+    constexpr int W = A::width;
     rows r;
-    const bool there = rows_of<W>(c, r);
+    const bool there = rows_of<A>(c, r);
     pc::wait_for_earlier();
+    if constexpr (A::folded) {
+        apply_over<T, BACKWARD, STEPS>(c);
+    }
     if (!there)
         return;
     numbers<M, W> own[NUMBERS];
@@ -86,12 +106,12 @@ __global__ void __launch_bounds__(PC__NORM_THREADS) apply_rows(pc__cuda_channels
     for (int k = 0; k < NUMBERS; k++)
 #pragma unroll
         for (int j = 0; j < W; j++)
-            own[k].at[j] = k < BIAS || STEPS ? number<T, BACKWARD>(c, r.own, k, r.channel + j) : M(0);
+            own[k].at[j] = k < BIAS || STEPS ? number<T, BACKWARD>(c, r.own, k, channel_of<A>(c, r.channel + j)) : M(0);
     const bool both = BACKWARD || (STEPS && c.rest);
     const T *x = static_cast<const T *>(c.x) + r.begin;
     const T *g = both ? static_cast<const T *>(BACKWARD ? c.dy : c.rest) + r.begin : NULL;
     T *to = static_cast<T *>(c.out) + r.begin;
-    const long long across = c.channels * r.step;
+    const long long across = c.channels * (A::folded ? c.fold : 1) * r.step;
 #pragma unroll 1
     for (int row = r.row; row < r.n; row += AT_ONCE * r.step) {
         vector<T, W> in[AT_ONCE], other[AT_ONCE] = {};
@@ -119,11 +139,11 @@ template <class T, bool BACKWARD> void launch(const pc__cuda_channels &c)
     if (!c.last)
         (void)pc::start(apply_planes<T, BACKWARD>, plane_blocks(c), PC__NORM_THREADS, c.queue, c.early, c);
     else
-        with_width<T>(c, [&](auto w) {
-            constexpr int W = decltype(w)::width;
-            (void)pc::start_grid(c.relu || c.rest ? apply_rows<T, W, BACKWARD, true>
-                                                  : apply_rows<T, W, BACKWARD, false>,
-                                 row_blocks(c, W), dim3(PC__NORM_THREADS), 0, c.queue, c.early, c);
+        with_access<T>(c, [&](auto a) {
+            typedef decltype(a) A;
+            (void)pc::start_grid(c.relu || c.rest ? apply_rows<T, A, BACKWARD, true>
+                                                  : apply_rows<T, A, BACKWARD, false>,
+                                 row_blocks(c, A::width), dim3(PC__NORM_THREADS), 0, c.queue, c.early, c);
         });
 }
 

@@ -44,21 +44,61 @@ template <class T, bool BACKWARD> __global__ void __launch_bounds__(PC__NORM_THR
 
 enum { AT_ONCE = 4 /* rows of a thread under way */ };
 
-template <class T, int W, bool BACKWARD, bool RELU>
+/* Numbers of a block's threads, W each, where neither a thread's nor neighbours' meet in a bank of shared memory. */
+template <class M, int W> struct numbers_of_block {
+    M at[W][PC__NORM_THREADS + 32 / W];
+};
+
+/* Number i alone. */
+template <class T, bool BACKWARD, bool RELU>
+__device__ __forceinline__ moments<pc::math<T>> single(const pc__cuda_channels &c, long long own, long long channel,
+                                                       long long i)
+{
+    typedef pc::math<T> M;
+    const M x = M(static_cast<const T *>(c.x)[i]);
+    if constexpr (BACKWARD) {
+        const line<M> l = line_of<T>(c, own, channel);
+        const M off = x - l.mean, given = M(static_cast<const T *>(c.dy)[i]);
+        const M g = RELU ? masked(c, given, normalised(off, l.by, l.bias)) : given;
+        return {M(1), g, g * off};
+    } else {
+        return {M(1), x, M(0)};
+    }
+}
+
+/* The part of a block of folded rows: its sums for each row of a fold, which are of `count` rows each, and rows behind them. */
+template <class T, int W, bool BACKWARD, bool RELU, class M>
+__device__ __forceinline__ void join_folds(const pc__cuda_channels &c, const numbers_of_block<M, W> (&room)[2], M count)
+{
+    const int channels = (int)c.channels, over = rows_over(c);
+    const long long own = c.own > 1 ? blockIdx.x / c.pieces : 0;
+    for (int channel = threadIdx.x; channel < channels; channel += PC__NORM_THREADS) {
+        moments<M> all = {};
+        for (int i = channel; i < channels * c.fold; i += channels)
+            all = together<BACKWARD>(all, moments<M>{count, room[0].at[i % W][i / W], room[1].at[i % W][i / W]});
+        for (int row = over; row > 0; row--)
+            all = together<BACKWARD>(all,
+                                     single<T, BACKWARD, RELU>(c, own, channel, (c.inner - row) * channels + channel));
+        static_cast<pair<M> *>(c.parts)[blockIdx.x * c.channels + channel] = {all.first, all.second};
+    }
+}
+
+template <class T, class A, bool BACKWARD, bool RELU>
 __global__ void __launch_bounds__(PC__NORM_THREADS) sum_rows(pc__cuda_channels c)
 {
     typedef pc::math<T> M;
-    __shared__ M room[2][W][PC__NORM_THREADS];
+    constexpr int W = A::width;
+    __shared__ numbers_of_block<M, W> room[2];
     rows r;
-    const bool there = rows_of<W>(c, r);
+    const bool there = rows_of<A>(c, r);
     numbers<M, W> first = {}, second = {};
     line<M> l[W];
     const T *x = static_cast<const T *>(c.x) + r.begin, *g = static_cast<const T *>(c.dy) + r.begin;
-    const long long across = c.channels * r.step;
+    const long long across = c.channels * (A::folded ? c.fold : 1) * r.step;
     M count = 0;
     pc::wait_for_earlier();
     for (int j = 0; BACKWARD && there && j < W; j++)
-        l[j] = line_of<T>(c, r.own, r.channel + j);
+        l[j] = line_of<T>(c, r.own, channel_of<A>(c, r.channel + j));
 #pragma unroll 1
     for (int row = r.row; there && row < r.n; row += AT_ONCE * r.step) {
         vector<T, W> in[AT_ONCE] = {}, gradient[AT_ONCE] = {};
@@ -97,29 +137,35 @@ __global__ void __launch_bounds__(PC__NORM_THREADS) sum_rows(pc__cuda_channels c
         }
         count += some;
     }
-    /* Those of the rows that other threads of the block had, by halves. */
+    /* Those of the rows that other threads of the block had, by halves. Folded: of rows, as many as there are. */
     __shared__ M counts[PC__NORM_THREADS];
     counts[threadIdx.x] = count;
 #pragma unroll
     for (int j = 0; j < W; j++)
-        room[0][j][threadIdx.x] = first.at[j], room[1][j][threadIdx.x] = second.at[j];
-    for (int half = PC__NORM_THREADS / 2; half >= c.lanes; half /= 2) {
+        room[0].at[j][threadIdx.x] = first.at[j], room[1].at[j][threadIdx.x] = second.at[j];
+    for (int more = A::folded ? r.step * c.lanes : PC__NORM_THREADS, half; more > c.lanes; more = half) {
+        half = A::folded ? (more / c.lanes + 1) / 2 * c.lanes : more / 2;
         __syncthreads();
-        if (threadIdx.x >= half)
+        if (threadIdx.x >= more - half)
             continue;
         const int other = threadIdx.x + half;
-        const M more = counts[other], all = count + more, part = all > 0 ? more / all : M(0);
+        const M others = counts[other], all = count + others, part = all > 0 ? others / all : M(0);
 #pragma unroll
         for (int j = 0; j < W; j++) {
-            const M a = room[0][j][other], b = room[1][j][other], off = a - first.at[j];
+            const M a = room[0].at[j][other], b = room[1].at[j][other], off = a - first.at[j];
             first.at[j] += BACKWARD ? a : off * part;
             second.at[j] += BACKWARD ? b : b + off * off * count * part;
-            room[0][j][threadIdx.x] = first.at[j], room[1][j][threadIdx.x] = second.at[j];
+            room[0].at[j][threadIdx.x] = first.at[j], room[1].at[j][threadIdx.x] = second.at[j];
         }
         counts[threadIdx.x] = count = all;
     }
-    for (int j = 0; j < W && there && threadIdx.x < c.lanes; j++)
-        static_cast<pair<M> *>(c.parts)[r.part + j] = {first.at[j], second.at[j]};
+    if constexpr (A::folded) {
+        __syncthreads();
+        join_folds<T, W, BACKWARD, RELU>(c, room, counts[0]);
+    } else {
+        for (int j = 0; j < W && there && threadIdx.x < c.lanes; j++)
+            static_cast<pair<M> *>(c.parts)[r.part + j] = {first.at[j], second.at[j]};
+    }
 }
 
 template <class T, bool BACKWARD> void launch(const pc__cuda_channels &c)
@@ -127,11 +173,11 @@ template <class T, bool BACKWARD> void launch(const pc__cuda_channels &c)
     if (!c.last)
         (void)pc::start(sum_planes<T, BACKWARD>, plane_blocks(c), PC__NORM_THREADS, c.queue, c.early, c);
     else
-        with_width<T>(c, [&](auto w) {
-            constexpr int W = decltype(w)::width;
-            (void)pc::start_grid(BACKWARD && c.relu ? sum_rows<T, W, BACKWARD, BACKWARD>
-                                                    : sum_rows<T, W, BACKWARD, false>,
-                                 row_blocks(c, W), dim3(PC__NORM_THREADS), 0, c.queue, c.early, c);
+        with_access<T>(c, [&](auto a) {
+            typedef decltype(a) A;
+            (void)pc::start_grid(BACKWARD && c.relu ? sum_rows<T, A, BACKWARD, BACKWARD>
+                                                    : sum_rows<T, A, BACKWARD, false>,
+                                 row_blocks(c, A::width), dim3(PC__NORM_THREADS), 0, c.queue, c.early, c);
         });
 }
 
