@@ -42,7 +42,7 @@ __device__ __forceinline__ spot spot_of(const pc__cuda_channels &c, const share 
             channel};
 }
 
-/* The sums of all threads of the block, in all of them. */
+/* The sums of all threads of the block, in all of them. Each use has a room of its own. */
 template <class M> __device__ __forceinline__ pair<M> over_block(pair<M> value, pair<M> *room)
 {
     const int warps = (int)blockDim.x / 32;
@@ -53,7 +53,6 @@ template <class M> __device__ __forceinline__ pair<M> over_block(pair<M> value, 
     }
     if (warps == 1)
         return value;
-    __syncthreads(); /* the room has been read */
     if (threadIdx.x % 32 == 0)
         room[threadIdx.x / 32] = value;
     __syncthreads();
@@ -69,7 +68,7 @@ template <class M> __device__ __forceinline__ pair<M> over_block(pair<M> value, 
 template <class T, int EACH> __global__ void __launch_bounds__(PC__NORM_FEW / EACH) forward(pc__cuda_channels c)
 {
     typedef pc::math<T> M;
-    __shared__ pair<M> room[PC__NORM_FEW / EACH / 32];
+    __shared__ pair<M> room[2][PC__NORM_FEW / EACH / 32];
     const share s = share_of(c);
     const T *from = static_cast<const T *>(c.x);
     M x[EACH], weight[EACH], bias[EACH];
@@ -86,13 +85,13 @@ template <class T, int EACH> __global__ void __launch_bounds__(PC__NORM_FEW / EA
         bias[k] = parameters<T, 1>(c.bias, quotient(own.channel, c.spread), 0).at[0];
         sum.first += x[k];
     }
-    const M mean = over_block(sum, room).first / M(s.count);
+    const M mean = over_block(sum, room[0]).first / M(s.count);
     sum.first = 0;
 #pragma unroll
     for (int k = 0; k < EACH; k++)
         if (k * blockDim.x + threadIdx.x < s.count)
             sum.first += (x[k] - mean) * (x[k] - mean);
-    const M variance = over_block(sum, room).first / M(s.count), rstd = 1 / root_of(variance + M(c.eps));
+    const M variance = over_block(sum, room[1]).first / M(s.count), rstd = 1 / root_of(variance + M(c.eps));
     if (threadIdx.x == 0) {
         static_cast<M *>(c.found_mean)[blockIdx.x] = mean;
         static_cast<M *>(c.found_variance)[blockIdx.x] = variance;
@@ -108,7 +107,7 @@ template <class T, int EACH> __global__ void __launch_bounds__(PC__NORM_FEW / EA
 template <class T, int EACH> __global__ void __launch_bounds__(PC__NORM_FEW / EACH) backward(pc__cuda_channels c)
 {
     typedef pc::math<T> M;
-    __shared__ pair<M> room[PC__NORM_FEW / EACH / 32];
+    __shared__ pair<M> room[2][PC__NORM_FEW / EACH / 32];
     const share s = share_of(c);
     const T *from = static_cast<const T *>(c.x), *gradient = static_cast<const T *>(c.dy);
     M off[EACH], g[EACH];
@@ -136,7 +135,7 @@ template <class T, int EACH> __global__ void __launch_bounds__(PC__NORM_FEW / EA
         weighted.second += g[k] * off[k];
     }
     if (c.dweight.at || c.dbias.at) {
-        sum = over_block(sum, room);
+        sum = over_block(sum, room[0]);
         if (threadIdx.x == 0) {
             put_gradient<T>(c.dweight, s.group, sum.second * rstd);
             put_gradient<T>(c.dbias, s.group, sum.first);
@@ -144,7 +143,7 @@ template <class T, int EACH> __global__ void __launch_bounds__(PC__NORM_FEW / EA
     }
     if (!c.out)
         return;
-    weighted = over_block(weighted, room);
+    weighted = over_block(weighted, room[1]);
     const M first = c.stored ? M(0) : rstd * (weighted.first / M(s.count)),
             second = c.stored ? M(0) : rstd * rstd * rstd * (weighted.second / M(s.count));
 #pragma unroll
