@@ -157,13 +157,15 @@ static pc_tensor *there(pc_tensor *t, pc_device device)
     return pc_to(t, device, pc_tensor_dtype(t), false);
 }
 
-/* The CPU's sums of whole numbers: long lists of few places and of many, one of them with most entries, one left out. */
+/* The CPU's sums of whole numbers: long lists of few places and of many, one of them with most entries, one left out; and short
+ * ones, which leave most places as they are. */
 static void long_lists(void **state)
 {
     (void)state;
     static const struct {
         int64_t outer, rows, columns, count;
-    } sizes[] = {{1, 5, 8, 20000}, {2, 5, 70, 6500}, {1, 400, 2, 30000}, {1, 70000, 1, 40000}, {3, 300, 3, 7000}};
+    } sizes[] = {{1, 5, 8, 20000},  {2, 5, 70, 6500}, {1, 400, 2, 30000}, {1, 70000, 1, 40000}, {3, 300, 3, 7000},
+                 {1, 60000, 8, 40}, {1, 300, 7, 250}, {3, 2100, 8, 200},  {7, 40, 3, 60},       {400, 3, 1, 20}};
     static const pc_dtype dtypes[] = {PC_F32, PC_BF16, PC_I64, PC_U8};
     const pc_device cpu = {PC_CPU, 0};
     pc_seed(7);

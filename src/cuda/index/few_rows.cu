@@ -1,5 +1,5 @@
 /* few_rows.cu: rows added up by the place that each belongs to, where they are few: each block looks through all of the index
- * for what its part of the result gets, which costs less than to sort it. */
+ * for what its part of the result gets, which costs less than to sort it. Most blocks get nothing, and only write. */
 #include "cuda/index/rows.h"
 #include "cuda/index/sum_of.cuh"
 #include "cuda/runtime/fault.cuh"
@@ -9,15 +9,25 @@
 namespace
 {
 
-constexpr int THREADS = 256, WARPS = THREADS / 32;
+constexpr int THREADS = 256, WARPS = THREADS / 32, BLOCKS = 3 /* on a multiprocessor at once */, TURN = 4;
 constexpr unsigned AHEAD = 8; /* entries that are on their way at once */
 static_assert(PC__CUDA_FEW_ROWS <= THREADS, "an entry a thread");
 
-/* Entries that a block needs, in ascending order. */
+/* Entries that a block needs, by their places, counted from the block's lowest; those of one place in ascending order. */
 struct entries {
-    int64_t place[PC__CUDA_FEW_ROWS];
-    unsigned number[PC__CUDA_FEW_ROWS], warp[WARPS];
+    unsigned place[PC__CUDA_FEW_ROWS], number[PC__CUDA_FEW_ROWS];
+    unsigned found[PC__CUDA_FEW_ROWS], warp[WARPS]; /* places in the order of the index */
 };
+
+/* Of the places of the first `count` those that go in front of number `mine`. */
+__device__ __forceinline__ unsigned rank_of(const unsigned *place, unsigned count, unsigned mine)
+{
+    const unsigned own = place[mine];
+    unsigned rank = 0;
+    for (unsigned i = 0; i < count; i++)
+        rank += place[i] < own || (place[i] == own && i < mine);
+    return rank;
+}
 
 /* Those for places from `low` to `high`. Returns their number. */
 __device__ __forceinline__ unsigned take_entries(const pc__cuda_picking &p, int64_t skip, int64_t low, int64_t high,
@@ -38,57 +48,112 @@ __device__ __forceinline__ unsigned take_entries(const pc__cuda_picking &p, int6
         before += w < warp ? of.warp[w] : 0;
         count += of.warp[w];
     }
+    if (count == 0)
+        return 0;
     if (mine)
-        of.place[before] = place, of.number[before] = threadIdx.x;
+        of.found[before] = static_cast<unsigned>(place - low);
+    __syncthreads();
+    if (mine) {
+        const unsigned rank = rank_of(of.found, count, before);
+        of.place[rank] = of.found[before], of.number[rank] = threadIdx.x;
+    }
     __syncthreads();
     return count;
 }
 
-/* A block has `each` neighbouring units of `whole`, in memory order. */
-template <class T, int N>
-__global__ void __launch_bounds__(THREADS) add_few(const __grid_constant__ pc__cuda_picking p, int64_t each,
-                                                   int64_t skip, const T *base, const T *picked, T *whole)
+/* The first entry of a place, or of those behind it. */
+__device__ __forceinline__ unsigned first_of(const entries &of, unsigned count, unsigned place)
 {
-    typedef vector<T, N> V;
-    __shared__ entries of;
-    pc::wait_for_earlier();
-    const int64_t begin = blockIdx.x * each, units = p.outer * p.n * p.row,
-                  end = begin + each < units ? begin + each : units;
-    const int64_t first = quotient(begin, p.row), last = quotient(end - 1, p.row), outer = quotient(first, p.n);
-    const bool one = quotient(last, p.n) == outer; /* else places start anew on the way */
-    const unsigned count = take_entries(p, skip, one ? first - outer * p.n : 0, one ? last - outer * p.n : p.n - 1, of);
-    for (int64_t at = begin + threadIdx.x; at < end; at += THREADS) {
-        const int64_t r = quotient(at, p.row), column = at - r * p.row, o = quotient(r, p.n), place = r - o * p.n;
-        const V *from = reinterpret_cast<const V *>(picked) + o * p.count * p.row + column;
-        sum_of<T, N> sum = {};
-        if (base)
-            sum += reinterpret_cast<const V *>(base)[at];
-        for (unsigned i = 0; i < count; i += AHEAD) {
-            bool mine[AHEAD];
-            V part[AHEAD];
+    unsigned low = 0, high = count;
+    while (low < high) {
+        const unsigned middle = (low + high) / 2;
+        const bool is_below = of.place[middle] < place;
+        low = is_below ? middle + 1 : low;
+        high = is_below ? high : middle;
+    }
+    return low;
+}
+
+/* sum += the entries of a place, in its column: entry i is `row` times number i behind `from`. */
+template <class T, int N>
+__device__ __forceinline__ void add_entries(const entries &of, unsigned count, unsigned place, const vector<T, N> *from,
+                                            int64_t row, sum_of<T, N> &sum)
+{
+    for (unsigned i = first_of(of, count, place); i < count && of.place[i] == place; i += AHEAD) {
+        bool mine[AHEAD];
+        vector<T, N> part[AHEAD];
 #pragma unroll
-            for (unsigned k = 0; k < AHEAD; k++) {
-                mine[k] = i + k < count && of.place[i + k] == place;
-                if (mine[k])
-                    part[k] = from[of.number[i + k] * p.row];
-            }
-#pragma unroll
-            for (unsigned k = 0; k < AHEAD; k++)
-                if (mine[k])
-                    sum += part[k];
+        for (unsigned k = 0; k < AHEAD; k++) {
+            mine[k] = i + k < count && of.place[i + k] == place;
+            if (mine[k])
+                part[k] = from[of.number[i + k] * row];
         }
-        reinterpret_cast<V *>(whole)[at] = sum.rounded();
+#pragma unroll
+        for (unsigned k = 0; k < AHEAD; k++)
+            if (mine[k])
+                sum += part[k];
     }
 }
 
+/* What no entry is for: `base`, or zeros. */
+template <class V> __device__ __forceinline__ void keep(const V *base, V *whole, unsigned units)
+{
+    for (unsigned at = threadIdx.x; at < units; at += TURN * THREADS) {
+        V unit[TURN] = {};
+        if (base) {
+#pragma unroll
+            for (unsigned u = 0; u < TURN; u++)
+                if (at + u * THREADS < units)
+                    unit[u] = base[at + u * THREADS];
+        }
+#pragma unroll
+        for (unsigned u = 0; u < TURN; u++)
+            if (at + u * THREADS < units)
+                whole[at + u * THREADS] = unit[u];
+    }
+}
+
+/* A block has `each` neighbouring units of `whole`, in memory order. */
+template <class T, int N>
+__global__ void __launch_bounds__(THREADS, BLOCKS) add_few(const __grid_constant__ pc__cuda_picking p, unsigned each,
+                                                           int64_t skip, const T *base, const T *picked, T *whole)
+{
+    typedef vector<T, N> V;
+    __shared__ entries of;
+    const int64_t begin = static_cast<int64_t>(blockIdx.x) * each, all = p.outer * p.n * p.row;
+    const unsigned units = static_cast<unsigned>(min(static_cast<int64_t>(each), all - begin));
+    const int64_t first = quotient(begin, p.row), last = quotient(begin + units - 1, p.row);
+    const int64_t outer = quotient(first, p.n), top = first - outer * p.n, left = begin - first * p.row;
+    const bool one = last - first < p.n - top; /* else places start anew on the way */
+    pc::wait_for_earlier();
+    const unsigned count = take_entries(p, skip, one ? top : 0, one ? top + (last - first) : p.n - 1, of);
+    const V *before = base ? reinterpret_cast<const V *>(base) + begin : nullptr;
+    V *to = reinterpret_cast<V *>(whole) + begin;
+    if (count == 0)
+        return keep(before, to, units);
+    for (unsigned at = threadIdx.x; at < units; at += THREADS) {
+        const int64_t r = quotient(left + at, p.row), column = left + at - r * p.row;
+        const int64_t more = one ? 0 : quotient(top + r, p.n);
+        const unsigned place = static_cast<unsigned>(one ? r : top + r - more * p.n);
+        const V *from = reinterpret_cast<const V *>(picked) + (outer + more) * p.count * p.row + column;
+        sum_of<T, N> sum = {};
+        if (before)
+            sum += before[at];
+        add_entries(of, count, place, from, p.row, sum);
+        to[at] = sum.rounded();
+    }
+}
+
+/* All blocks are there at once: each goes through the index first. */
 template <class T, int N>
 void add_units(const pc__cuda_picking *p, int64_t skip, const void *base, const void *picked, void *whole)
 {
-    const int64_t units = p->outer * p->n * p->row, most = static_cast<int64_t>(p->multiprocessors) * 16;
+    const int64_t units = p->outer * p->n * p->row, most = static_cast<int64_t>(p->multiprocessors) * BLOCKS;
     const int64_t all = (units + THREADS - 1) / THREADS, blocks = all < most ? all : most;
     const int64_t each = (all + blocks - 1) / blocks * THREADS;
-    pc::start(add_few<T, N>, static_cast<unsigned>((units + each - 1) / each), THREADS, p->queue, p->early, *p, each,
-              skip, static_cast<const T *>(base), static_cast<const T *>(picked), static_cast<T *>(whole));
+    pc::start(add_few<T, N>, static_cast<unsigned>((units + each - 1) / each), THREADS, p->queue, p->early, *p,
+              static_cast<unsigned>(each), skip, static_cast<const T *>(base), static_cast<const T *>(picked),
+              static_cast<T *>(whole));
 }
 
 template <class T>
