@@ -1,6 +1,6 @@
-/* reduce.h: attributes of reductions. The input is seen as [outer, reduced, inner]. It is contiguous, or has gaps: on CUDA
- * extremes where the reduced dimensions lie in memory as one, sums where they are up to three such runs, behind those that are
- * kept; elsewhere sums where both inner and reduced lie as one, the last of them without gaps. */
+/* reduce.h: attributes of reductions. The input is seen as [outer, reduced, inner]. It is contiguous, or has gaps, or few elements
+ * in another order: on CUDA extremes where the reduced dimensions lie in memory as one, sums where they are up to three such
+ * runs, behind those that are kept; elsewhere sums where both inner and reduced lie as one, the last of them without gaps. */
 #ifndef PC__OP_REDUCE_H
 #define PC__OP_REDUCE_H
 

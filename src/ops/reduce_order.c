@@ -160,11 +160,31 @@ static pc_tensor *where_it_lies(pc_tensor *t, unsigned *mask)
     return view;
 }
 
-pc_tensor *pc__reduce_in_memory_order(pc_tensor *t, unsigned *mask, pc__gaps gaps, pc_shape *order)
+static void set_own_order(const pc_tensor *t, pc_shape *order)
 {
     *order = (pc_shape){.ndim = t ? t->ndim : 0};
     for (int i = 0; i < order->ndim; i++)
         order->dim[i] = i;
+}
+
+/* Whether what is kept comes in its own order, where dimension i is order->dim[i] of t. */
+static bool keeps_order(const pc_tensor *t, unsigned mask, const pc_shape *order)
+{
+    int64_t last = -1;
+    for (int i = 0; i < order->ndim; i++) {
+        const int64_t d = order->dim[i];
+        if (mask >> d & 1 || t->shape[d] == 1)
+            continue;
+        if (d < last)
+            return false;
+        last = d;
+    }
+    return true;
+}
+
+pc_tensor *pc__reduce_in_memory_order(pc_tensor *t, unsigned *mask, pc__gaps gaps, pc_shape *order)
+{
+    set_own_order(t, order);
     pc_tensor *lies = t && gaps == PC__GAPS_SUMS ? where_it_lies(t, mask) : NULL;
     if (lies)
         return lies;
@@ -180,6 +200,12 @@ pc_tensor *pc__reduce_in_memory_order(pc_tensor *t, unsigned *mask, pc__gaps gap
             order->dim[j] = order->dim[j - 1];
             order->dim[j - 1] = d;
         }
+    /* Of few numbers it takes longer to put results in order than to read what they are of as it lies. */
+    if (gaps == PC__GAPS_STATES && pc__count(t->ndim, t->shape) <= FEW_NUMBERS && !keeps_order(t, *mask, order) &&
+        takes_gaps(t, *mask)) {
+        set_own_order(t, order);
+        return t;
+    }
     unsigned turned = 0;
     for (int i = 0; i < t->ndim; i++)
         turned |= (*mask >> order->dim[i] & 1) << i;
