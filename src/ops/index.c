@@ -22,6 +22,22 @@ pc_status pc__infer_as_first(pc_call *call, pc__meta *out)
 
 /* --- picking --- */
 
+/* A copy pays where little of it is left out, and is worth a launch. */
+pc_tensor *pc__pickable(pc_tensor *t, int64_t picked)
+{
+    enum { FEW = 65536, PART = 4 };
+    if (!t || t->storage->device.type != PC_CUDA)
+        return pc_contiguous(t);
+    const int64_t count = pc_tensor_count(t);
+    return count <= FEW || picked <= count / PART ? t : pc_contiguous(t);
+}
+
+/* Elements that a list of entries names. */
+static int64_t picked_of(const pc_tensor *t, int64_t dim, const pc_tensor *index)
+{
+    return t->shape[dim] ? pc_tensor_count(t) / t->shape[dim] * pc_tensor_count(index) : 0;
+}
+
 static bool is_list(const char *who, const pc_tensor *index)
 {
     if (index->ndim <= 1 && (index->dtype == PC_I64 || index->dtype == PC_I32))
@@ -47,7 +63,8 @@ pc_tensor *pc_index_select(pc_tensor *a, int dim, pc_tensor *index)
     PC_SCOPE {
         pc_tensor *places = pc__places("index_select", pc_reshape(index, PC_SHAPE(-1)));
         pc_tensor *list = a->ndim ? a : pc_reshape(a, PC_SHAPE(1));
-        pc_tensor *picked = PC__CALL(index_select, &attributes, pc_contiguous(list), places);
+        pc_tensor *picked = PC__CALL(index_select, &attributes,
+                                     list ? pc__pickable(list, picked_of(list, attributes.dim, index)) : NULL, places);
         result = pc_keep(a->ndim ? picked : pc_reshape(picked, PC_SHAPE_SCALAR));
     }
     return result;
@@ -91,7 +108,8 @@ static pc_tensor *pick_rows(pc_tensor *weight, pc_tensor *indices, const pc__ind
     shape.dim[indices->ndim] = weight->shape[1];
     const pc_shape line = PC_SHAPE(pc_tensor_count(indices));
     pc_tensor *places = pc__places("embedding", pc_reshape(indices, line));
-    return pc_reshape(PC__CALL(embedding, attributes, pc_contiguous(weight), places), shape);
+    pc_tensor *from = pc__pickable(weight, picked_of(weight, 0, indices));
+    return pc_reshape(PC__CALL(embedding, attributes, from, places), shape);
 }
 
 pc_tensor *pc_fn_embedding(pc_tensor *weight, pc_tensor *indices, pc_fn_embedding_options options)

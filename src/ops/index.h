@@ -1,5 +1,6 @@
 /* index.h: attributes of ops that go by indices along a dimension, and of those that go along one in order. Their kernels
- * get contiguous tensors, but gather's off CUDA views that pc__gather_strides knows, and indices in int64. */
+ * get contiguous tensors and indices in int64, but may pick from any view on CUDA, gather elsewhere from those that
+ * pc__gather_strides knows. */
 #ifndef PC__OP_INDEX_H
 #define PC__OP_INDEX_H
 
@@ -36,6 +37,10 @@ typedef struct pc__search_attributes {
 /* An index as kernels take it: int64, contiguous; PC_ERR_DTYPE, with the op's name, unless it is int64 or int32. NULL
  * flows. */
 pc_tensor *pc__places(const char *who, pc_tensor *index);
+
+/* t as kernels pick so many elements of it: where it lies on CUDA, unless it is as good to copy it; elsewhere contiguous. NULL
+ * flows. */
+pc_tensor *pc__pickable(pc_tensor *t, int64_t picked);
 
 /* Of a contiguous tensor seen as [outer, along, inner]. */
 static inline int64_t pc__outer_of(const pc_tensor *t, int64_t dim)

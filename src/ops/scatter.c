@@ -54,13 +54,16 @@ bool pc__gather_strides(const pc_tensor *t, int dim, int64_t *outer, int64_t *al
     return merged(t, dim + 1, t->ndim, inner) && outer_one;
 }
 
-/* What is picked from where it lies, off CUDA, if that is known by three strides; else without gaps. NULL flows. */
-static pc_tensor *readable(pc_tensor *t, int dim)
+/* What is picked from where it lies, on CUDA if its rows are without gaps or little of it is read, elsewhere if that is known by
+ * three strides; else without gaps. NULL flows. */
+static pc_tensor *readable(pc_tensor *t, int dim, const pc_tensor *index)
 {
     int64_t strides[3];
-    const bool lies =
-        t && t->storage->device.type != PC_CUDA && pc__gather_strides(t, dim, &strides[0], &strides[1], &strides[2]);
-    return lies ? t : pc_contiguous(t);
+    if (!t)
+        return NULL;
+    if (t->storage->device.type == PC_CUDA)
+        return t->strides[t->ndim - 1] == 1 ? t : pc__pickable(t, pc_tensor_count(index));
+    return pc__gather_strides(t, dim, &strides[0], &strides[1], &strides[2]) ? t : pc_contiguous(t);
 }
 
 pc_tensor *pc_gather(pc_tensor *a, int dim, pc_tensor *index)
@@ -77,7 +80,7 @@ pc_tensor *pc_gather(pc_tensor *a, int dim, pc_tensor *index)
         if (!from || !at || !covers("gather", from, at, (int)attributes.dim, true))
             break;
         pc_tensor *picked =
-            PC__CALL(gather, &attributes, readable(cut_to(from, at, (int)attributes.dim), (int)attributes.dim),
+            PC__CALL(gather, &attributes, readable(cut_to(from, at, (int)attributes.dim), (int)attributes.dim, at),
                      pc__places("gather", at));
         result = pc_keep(pc_reshape(picked, shape));
     }

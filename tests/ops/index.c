@@ -230,10 +230,41 @@ static void same_bits(void **state)
     assert_no_leak();
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(refuses),         cmocka_unit_test(out_of_range),
-                                          cmocka_unit_test(last_one_stays),  cmocka_unit_test(sums_of_many),
-                                          cmocka_unit_test(sums_of_columns), cmocka_unit_test(same_bits),
-                                          cmocka_unit_test(long_lists),      cmocka_unit_test(far_out_of_range)};
+/* Rows of views, along each dimension: the same as of copies of them. */
+static void picks_from_views(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = pc_reshape(pc_arange(0, 960, 1, PC_F32, test_device()), PC_SHAPE(6, 5, 8, 4));
+        pc_tensor *large = pc_reshape(pc_arange(0, 90000, 1, PC_F32, test_device()), PC_SHAPE(300, 300));
+        pc_tensor *views[] = {pc_permute(x, PC_SHAPE(2, 0, 3, 1)), pc_slice(x, 2, 1, 8, 3),
+                              pc_expand(pc_slice(x, 1, 2, 3, 1), PC_SHAPE(6, 5, 8, 4)), pc_transpose(x, 1, 3),
+                              pc_transpose(large, 0, 1)};
+        for (int v = 0; v < 5; v++)
+            for (int dim = 0; dim < pc_tensor_ndim(views[v]); dim++) {
+                const double n = (double)pc_tensor_shape(views[v]).dim[dim];
+                pc_tensor *index = pc_cast(pc_mul_scalar(pc_rand(PC_SHAPE(3), PC_F32, test_device()), n), PC_I64);
+                pc_tensor *want = pc_index_select(pc_contiguous(views[v]), dim, index);
+                pc_tensor *picked = pc_index_select(views[v], dim, index);
+                assert_not_null_ok(picked);
+                assert_close(pc_item(pc_sum(pc_ne(picked, want))), 0, 0);
+                if (v < 4)
+                    continue;
+                const pc_fn_embedding_options options = {0};
+                assert_close(pc_item(pc_sum(pc_ne(pc_fn_embedding(views[v], index, options),
+                                                  pc_fn_embedding(pc_contiguous(views[v]), index, options)))),
+                             0, 0);
+            }
+        pc_tensor *far = pc_full(PC_SHAPE(2), 8, PC_I64, test_device());
+        assert_fails_on_device(pc_index_select(views[0], 0, far), PC_ERR_RANGE, "of the index is 8; it must be 0 to 7");
+    }
+    assert_no_leak();
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(refuses),      cmocka_unit_test(out_of_range),     cmocka_unit_test(last_one_stays),
+    cmocka_unit_test(sums_of_many), cmocka_unit_test(sums_of_columns),  cmocka_unit_test(same_bits),
+    cmocka_unit_test(long_lists),   cmocka_unit_test(far_out_of_range), cmocka_unit_test(picks_from_views)};
 
 int main(void)
 {

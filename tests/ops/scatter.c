@@ -56,6 +56,7 @@ static void out_of_range(void **state)
         pc_tensor *many = pc_full(PC_SHAPE(2, 99), -2, PC_I64, test_device());
         assert_fails_on_device(pc_gather(a, 1, far), PC_ERR_RANGE, "gather: entry ");
         assert_fails_on_device(pc_gather(a, 1, many), PC_ERR_RANGE, "of the index is -2; it must be 0 to 2");
+        assert_fails_on_device(pc_gather(pc_transpose(a, 0, 1), 0, pc_transpose(far, 0, 1)), PC_ERR_RANGE, "is 3;");
         assert_fails_on_device(pc_scatter_add(a, 1, far, zeros(PC_SHAPE(2, 1), PC_F32)), PC_ERR_RANGE,
                                "of the index is 3; it must be 0 to 2");
         assert_fails_on_device(pc_scatter_add(a, 1, many, zeros(PC_SHAPE(2, 99), PC_F32)), PC_ERR_RANGE, "scatter_add");
@@ -123,11 +124,27 @@ static void picks_from_views(void **state)
     assert_no_leak();
 }
 
+/* Of a large view a copy is read where most of it is, and the view where little is. */
+static void picks_much_or_little(void **state)
+{
+    (void)state;
+    for (int much = 0; much < 2; much++)
+        PC_SCOPE {
+            pc_tensor *x = pc_reshape(pc_arange(0, 90000, 1, PC_F32, test_device()), PC_SHAPE(300, 300));
+            const pc_shape shape = PC_SHAPE(much ? 300 : 7, 300);
+            pc_tensor *index = pc_cast(pc_mul_scalar(pc_rand(shape, PC_F32, test_device()), 299), PC_I64);
+            pc_tensor *columns = pc_reshape(pc_arange(0, 300, 1, PC_I64, test_device()), PC_SHAPE(1, 300));
+            pc_tensor *want = pc_add(index, pc_mul_scalar(columns, 300));
+            pc_tensor *picked = pc_gather(pc_transpose(x, 0, 1), 0, index);
+            assert_not_null_ok(picked);
+            assert_close(pc_item(pc_sum(pc_ne(pc_cast(picked, PC_I64), want))), 0, 0);
+        }
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(refuses),
-    cmocka_unit_test(out_of_range),
-    cmocka_unit_test(sums_of_many),
-    cmocka_unit_test(picks_from_views),
+    cmocka_unit_test(refuses),          cmocka_unit_test(out_of_range),         cmocka_unit_test(sums_of_many),
+    cmocka_unit_test(picks_from_views), cmocka_unit_test(picks_much_or_little),
 };
 
 int main(void)

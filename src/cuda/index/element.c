@@ -2,6 +2,7 @@
 #include "cuda/index/element.h"
 
 #include "cuda/index/lists.h"
+#include "cuda/index/pick.h"
 #include "cuda/index/rows.h"
 #include "cuda/pointwise/each.h"
 #include "ops/index.h"
@@ -27,14 +28,47 @@ static pc__cuda_lists lists_of(pc_stream *stream, const pc_call *call, const pc_
                             .queue = pc__cuda_queue(stream)};
 }
 
+/* The next dimension outwards; one with the last where both go on as that does. */
+static void add_dimension(pc__cuda_picks *p, int64_t size, int64_t from, int64_t at)
+{
+    if (size == 1)
+        return;
+    const int last = p->dims - 1;
+    if (last >= 0 && from == p->from[last] * p->size[last] && at == p->at[last] * p->size[last]) {
+        p->size[last] *= size;
+        return;
+    }
+    p->size[p->dims] = size;
+    p->from[p->dims] = from;
+    p->at[p->dims++] = at;
+}
+
+pc_status pc__cuda_pick(pc_stream *stream, const pc_call *call, bool is_list)
+{
+    const int64_t dim = ((const pc__index_attributes *)call->attributes)->dim;
+    const pc_tensor *whole = call->in[0], *picked = call->out[0];
+    pc__cuda_picks p = {.index = pc__data(call->in[1]),
+                        .total = pc_tensor_count(picked),
+                        .n = whole->shape[dim],
+                        .along = whole->strides[dim],
+                        .is_list = is_list,
+                        .multiprocessors = pc__cuda_multiprocessors(stream),
+                        .early = pc__cuda_early(stream),
+                        .fault = pc__cuda_fault_of(stream),
+                        .queue = pc__cuda_queue(stream)};
+    if (p.total == 0)
+        return PC_OK;
+    for (int d = picked->ndim - 1; d >= 0; d--)
+        add_dimension(&p, picked->shape[d], d == dim ? 0 : whole->strides[d], is_list ? d == dim : picked->strides[d]);
+    if (!p.dims)
+        p.size[p.dims++] = 1;
+    pc__cuda_gather(&p, (int)pc_dtype_size(whole->dtype), pc__data(whole), pc__data(picked));
+    return pc__cuda_launched(call);
+}
+
 PC__CUDA_KERNEL(gather)
 {
-    const pc_tensor *whole = call->in[0];
-    const pc__cuda_lists lists = lists_of(stream, call, whole);
-    if (lists.lists * lists.count == 0)
-        return PC_OK;
-    pc__cuda_gather(&lists, (int)pc_dtype_size(whole->dtype), pc__data(whole), pc__data(call->out[0]));
-    return pc__cuda_launched(call);
+    return pc__cuda_pick(stream, call, false);
 }
 
 /* All of whole = base, or 0. */

@@ -42,14 +42,25 @@ __device__ __forceinline__ int64_t target_of(const pc__cuda_lists &p, int64_t at
 }
 
 template <class T>
-__global__ void __launch_bounds__(THREADS) gather(const __grid_constant__ pc__cuda_lists p, const T *whole, T *part)
+__global__ void __launch_bounds__(THREADS) gather(const __grid_constant__ pc__cuda_picks p, const T *whole, T *part)
 {
     pc::wait_for_earlier();
-    const int64_t total = p.lists * p.count;
-    for (int64_t at = thread_in_grid(); at < total; at += threads_of_grid()) {
-        const int64_t target = target_of(p, at);
-        if (target >= 0)
-            part[at] = whole[target];
+    for (int64_t i = thread_in_grid(); i < p.total; i += threads_of_grid()) {
+        int64_t place = p.is_list ? 0 : p.index[i], left = i, from = 0, entry = 0;
+        for (int d = 0; d < p.dims - 1; d++) {
+            const parted of(left, p.size[d]);
+            from += of.rest * p.from[d];
+            entry += of.rest * p.at[d];
+            left = of.whole;
+        }
+        from += left * p.from[p.dims - 1];
+        entry += left * p.at[p.dims - 1];
+        if (p.is_list)
+            place = p.index[entry];
+        if (place >= 0 && place < p.n)
+            part[i] = whole[from + place * p.along];
+        else
+            pc::fault(p.fault, PC__FAULT_INDEX, p.is_list ? entry : i, place, p.n);
     }
 }
 
@@ -130,15 +141,20 @@ __global__ void __launch_bounds__(THREADS) one_hot(const __grid_constant__ pc__c
     }
 }
 
-unsigned blocks_for(const pc__cuda_lists *p, int64_t threads)
+unsigned blocks_on(int multiprocessors, int64_t threads)
 {
-    const int64_t most = static_cast<int64_t>(p->multiprocessors) * 64, all = (threads + THREADS - 1) / THREADS;
+    const int64_t most = static_cast<int64_t>(multiprocessors) * 64, all = (threads + THREADS - 1) / THREADS;
     return static_cast<unsigned>(all < most ? all : most);
 }
 
-template <class T> void gather_units(const pc__cuda_lists *p, const void *whole, void *part)
+unsigned blocks_for(const pc__cuda_lists *p, int64_t threads)
 {
-    pc::start(gather<T>, blocks_for(p, p->lists * p->count), THREADS, p->queue, p->early, *p,
+    return blocks_on(p->multiprocessors, threads);
+}
+
+template <class T> void gather_units(const pc__cuda_picks *p, const void *whole, void *part)
+{
+    pc::start(gather<T>, blocks_on(p->multiprocessors, p->total), THREADS, p->queue, p->early, *p,
               static_cast<const T *>(whole), static_cast<T *>(part));
 }
 
@@ -191,7 +207,7 @@ template <class Way> void by_dtype(const pc__cuda_lists *p, int dtype, const voi
 
 } // namespace
 
-void pc__cuda_gather(const pc__cuda_lists *p, int bytes, const void *whole, void *part)
+void pc__cuda_gather(const pc__cuda_picks *p, int bytes, const void *whole, void *part)
 {
     switch (bytes) {
     case 8:

@@ -10,8 +10,22 @@ extern "C" {
 
 /* `whole` is [lists / inner, n, inner]; `part` and the index are [lists / inner, count, inner]. */
 
-/* part = whole at the places that the index names; elements of `bytes` bytes. */
-void pc__cuda_gather(const pc__cuda_lists *lists, int bytes, const void *whole, void *part);
+/* What is picked of a tensor where it lies. Element i of the result has coordinates in `size` (0 innermost), the last of them
+ * open: times `at` they say which entry of the index is for it, where that is not entry i, and times `from` where in the tensor
+ * place 0 of that entry is; places are `along` apart. */
+typedef struct pc__cuda_picks {
+    const int64_t *index;
+    int64_t total, n, along;
+    int dims; /* at least 1 */
+    int64_t size[PC__VIEW_DIMS], from[PC__VIEW_DIMS], at[PC__VIEW_DIMS];
+    int is_list; /* entries are for rows */
+    int multiprocessors, early;
+    pc__cuda_fault *fault;
+    cudaStream_t queue;
+} pc__cuda_picks;
+
+/* Elements of `bytes` bytes. */
+void pc__cuda_gather(const pc__cuda_picks *picks, int bytes, const void *whole, void *part);
 
 /* whole, at the places that the index names, = base (NULL: 0) and the sum of what is for it; nothing else is written. For few
  * entries of a list: each looks at all the others. */

@@ -3,6 +3,7 @@
 
 #include "cuda/index/element.h"
 #include "cuda/index/lists.h"
+#include "cuda/index/pick.h"
 #include "cuda/pointwise/each.h"
 #include "ops/index.h"
 
@@ -37,6 +38,8 @@ static int unit_of(const pc__cuda_picking *p, const pc_tensor *a, const pc_tenso
 static pc_status pick(pc_stream *stream, const pc_call *call)
 {
     const pc_tensor *whole = call->in[0], *picked = call->out[0];
+    if (!pc__is_contiguous(whole))
+        return pc__cuda_pick(stream, call, true);
     pc__cuda_picking p = picking_of(stream, call, whole);
     if (p.outer * p.count * p.row == 0)
         return PC_OK;
