@@ -6,7 +6,8 @@
 
 #include <paracord/ops.h>
 
-/* Plans may have gelu_tanh as activation, of 16 bits (plan/gelu.c): then there is a second output, what is in front of it. */
+/* Plans may have a gelu as activation (plan/gelu.c): gelu_tanh of 16 bits with a second output, which is what is in front of it, or
+ * either without. */
 typedef struct pc__linear_attributes {
     pc_activation_kind activation;
     int narrow; /* linear_backward, not 0: the gradients of weight and bias have x's dtype too */

@@ -8,6 +8,7 @@
  */
 #include "cuda/matmul/linear.h"
 
+#include "cuda/matmul/linear_activation.cuh"
 #include "cuda/matmul/linear_gradient.cuh"
 #include "cuda/matmul/linear_tile.cuh"
 #include "cuda/shared/last_block.cuh"
@@ -46,7 +47,7 @@ __device__ inline source<T> rows_of(const void *data, const void *value, int row
 template <class T> __device__ __noinline__ void finish(const pc__cuda_linear &l, int row, int column, float value)
 {
     const float bias = l.bias ? float(static_cast<const T *>(l.bias)[column]) : 0.0f;
-    static_cast<T *>(l.y)[row * l.n + column] = T(activated(l.activation, value + bias));
+    static_cast<T *>(l.y)[row * l.n + column] = layer_activated<T>(l.activation, value + bias);
 }
 
 /* As many of four as are there, by way of their own place in shared memory: there is one call for all. */

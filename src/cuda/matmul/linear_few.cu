@@ -8,9 +8,9 @@
  * a number of the gradient, which goes through the activation on its way. */
 #include "cuda/matmul/linear_few.h"
 
-#include "cuda/shared/activations.cuh"
 #include "cuda/shared/dependent_launch.cuh"
 #include "cuda/shared/half.cuh"
+#include "cuda/matmul/linear_activation.cuh"
 #include "cuda/matmul/linear_few.cuh"
 #include "cuda/matmul/linear_gradient.cuh"
 #include "cuda/shared/sums.cuh"
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(WARPS_MOST *LANES, 1) few_forward_kernel(const
             sum += parts[i];
     }
     if (threadIdx.x == 0)
-        static_cast<T *>(l.y)[row * l.n + column] = T(activated(l.activation, sum + bias));
+        static_cast<T *>(l.y)[row * l.n + column] = layer_activated<T>(l.activation, sum + bias);
 }
 
 /* The sum of `terms` rows of a matrix, in this lane's columns: row i, `step` rows from one to the next, times a number
