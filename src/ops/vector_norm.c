@@ -1,4 +1,5 @@
 /* vector_norm.c: vector norms: of the orders that matter most by an op that reads its input once, of others by powers. */
+#include "ops/number.h"
 #include "ops/reduce_call.h"
 #include "tensor/read.h"
 
@@ -10,9 +11,10 @@ static pc_tensor *number(double value, pc_tensor *like)
     return like ? pc_scalar(value, like->dtype, like->storage->device) : NULL;
 }
 
-static pc_tensor *is_zero(pc_tensor *t)
+/* NaN is not 0. */
+static pc_tensor *is_other_than_zero(pc_tensor *t)
 {
-    return pc_eq(t, number(0, t));
+    return pc_cast(t, PC_BOOL);
 }
 
 /* |a|^p; what is 0 has no gradient, whose formula is infinite there below the order 1. */
@@ -21,16 +23,16 @@ static pc_tensor *powers_of(pc_tensor *a, double order)
     pc_tensor *size = pc_abs(a);
     if (order > 1)
         return pc_pow_scalar(size, order);
-    pc_tensor *zero = is_zero(a);
-    return pc_where(zero, number(order > 0 ? 0 : INFINITY, a),
-                    pc_pow_scalar(pc_where(zero, number(1, a), size), order));
+    pc_tensor *other = is_other_than_zero(a);
+    return pc_where(other, pc_pow_scalar(pc_where(other, size, number(1, a)), order),
+                    number(order > 0 ? 0 : INFINITY, a));
 }
 
 /* sum(|a|^p)^(1/p). A norm of 0 has no gradient. */
 static pc_tensor *by_powers(pc_tensor *a, double order, pc_shape dims, bool keepdim)
 {
-    pc_tensor *sum = pc_sum_dims(powers_of(a, order), dims, keepdim), *none = is_zero(sum);
-    return pc_where(none, number(0, sum), pc_pow_scalar(pc_where(none, number(1, sum), sum), 1 / order));
+    pc_tensor *sum = pc_sum_dims(powers_of(a, order), dims, keepdim), *some = is_other_than_zero(sum);
+    return pc_where(some, pc_pow_scalar(pc_where(some, sum, number(1, sum)), 1 / order), number(0, sum));
 }
 
 /* The order 0 counts what is not 0. */
@@ -101,6 +103,12 @@ static pc_tensor *shared(pc_tensor *g, pc_tensor *x, pc_tensor *value, const pc_
     return pc_mul(pc_mul(pc_sign(x), part), pc_div(kept, count));
 }
 
+/* `slope`, and 0 where the norm is, as relu's gradient has it: two functions of elements, which need no tensor of zeros. NULL flows. */
+static pc_tensor *gated(pc_tensor *slope, pc_tensor *norm)
+{
+    return slope ? pc__call_as(PC__OP_relu_backward, slope, norm, (pc_dtype)slope->dtype) : NULL;
+}
+
 /* Of order 3: the sizes of x / norm times these; in float32 where they have 16 bits. */
 static pc_tensor *along_cubes(pc_tensor *g, pc_tensor *x, pc_tensor *value, const pc__reduce_attributes *a,
                               const pc__meta *in)
@@ -110,7 +118,7 @@ static pc_tensor *along_cubes(pc_tensor *g, pc_tensor *x, pc_tensor *value, cons
         wide.dtype = PC_F32;
     const pc_dtype dtype = (pc_dtype)wide.dtype;
     value = pc__as_dtype(value, dtype);
-    pc_tensor *inverse = pc_where(is_zero(value), number(0, value), pc_div(number(1, value), value));
+    pc_tensor *inverse = gated(value ? pc__with_number(PC__OP_div, value, 1, true) : NULL, value);
     pc_tensor *share = pc_mul(pc__as_dtype(x, dtype), pc__reduce_spread(inverse, a, &wide));
     pc_tensor *each = pc_mul(pc_mul(share, pc_abs(share)), pc__reduce_spread(pc__as_dtype(g, dtype), a, &wide));
     return pc__as_dtype(each, (pc_dtype)in->dtype);
@@ -126,7 +134,7 @@ pc_status pc__grad_norm(pc__grad *grad)
     if (a->norm == PC__NORM_SUM)
         each = pc_mul(pc_sign(x), pc__reduce_spread(g, a, in));
     else if (a->norm == PC__NORM_ROOT)
-        each = pc_mul(x, pc__reduce_spread(pc_where(is_zero(value), number(0, g), pc_div(g, value)), a, in));
+        each = pc_mul(x, pc__reduce_spread(gated(pc_div(g, value), value), a, in));
     else if (a->norm == PC__NORM_CUBE_ROOT)
         each = along_cubes(g, x, value, a, in);
     else

@@ -242,7 +242,37 @@ static void kinds_of_any_size(void **state)
     assert_no_leak();
 }
 
+/* Where a norm is 0 its gradient is, too, of whatever order; NaN stays NaN. */
+static void norms_of_zeros(void **state)
+{
+    (void)state;
+    static const double orders[] = {0.5, 1, 1.5, 2, 3, INFINITY};
+    static const pc_dtype dtypes[] = {PC_F32, PC_BF16, PC_F64};
+    static const float of[] = {0, 0, 0, 3, -4, 0, 2, NAN, 1};
+    for (int k = 0; k < 3; k++)
+        for (int o = 0; o < 6; o++)
+            PC_SCOPE {
+                pc_tensor *x = pc_detach(pc_cast(pc_from_data(of, PC_SHAPE(3, 3), PC_F32, test_device()), dtypes[k]));
+                float norm[3], slope[9];
+                assert_ok(pc_require_grad(x, true));
+                pc_tensor *norms = pc_norm_dims(x, orders[o], PC_SHAPE(1), false);
+                assert_ok(pc_backward(pc_sum(norms)));
+                assert_ok(pc_read(pc_cast(norms, PC_F32), norm, sizeof norm));
+                assert_ok(pc_read(pc_cast(pc_grad(x), PC_F32), slope, sizeof slope));
+                assert_close((double)norm[0], 0, 0);
+                assert_true(isnan(norm[2]));
+                for (int i = 0; i < 3; i++)
+                    assert_close((double)slope[i], 0, 0);
+                if (orders[o] == 2 || orders[o] == 3)
+                    assert_true(isnan(slope[7]));
+                if (orders[o] == 2)
+                    assert_close((double)slope[4], -0.8, dtypes[k] == PC_BF16 ? 4e-3 : 1e-6);
+            }
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(norms_of_zeros),
     cmocka_unit_test(bad_input),
     cmocka_unit_test(null_flows),
     cmocka_unit_test(variances_of_large_numbers),
