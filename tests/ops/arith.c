@@ -150,7 +150,29 @@ static void operands_turned(void **state)
     assert_no_leak();
 }
 
+/* As many elements as come by packs, and some behind the last one; and few, which come one by one. */
+static void packs_and_what_is_left(void **state)
+{
+    (void)state;
+    enum { MANY = 8192 + 29 };
+    static const pc_dtype dtypes[] = {PC_F64, PC_F32, PC_BF16, PC_U8, PC_I64};
+    static float a[MANY], b[MANY], got[MANY];
+    for (int i = 0; i < MANY; i++)
+        a[i] = (float)(i % 7), b[i] = (float)(i % 11);
+    for (int k = 0; k < (int)(sizeof dtypes / sizeof *dtypes); k++)
+        for (int count = MANY; count > 0; count -= MANY - 31)
+            PC_SCOPE {
+                pc_tensor *x = pc_cast(pc_from_data(a, PC_SHAPE(count), PC_F32, test_device()), dtypes[k]);
+                pc_tensor *y = pc_cast(pc_from_data(b, PC_SHAPE(count), PC_F32, test_device()), dtypes[k]);
+                assert_ok(pc_read(pc_cast(pc_add(x, y), PC_F32), got, (size_t)count * sizeof *got));
+                for (int i = 0; i < count; i++)
+                    assert_close((double)got[i], i % 7 + i % 11, 0);
+            }
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(packs_and_what_is_left),
     cmocka_unit_test(operands_turned),
     cmocka_unit_test(shapes_that_do_not_broadcast_are_named),
     cmocka_unit_test(bools_cannot_be_subtracted),

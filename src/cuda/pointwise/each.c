@@ -1,6 +1,8 @@
 /* each.c: merging dimensions, cutting what is too large for 32 bits, choosing the width of accesses. */
 #include "cuda/pointwise/each.h"
 
+enum { FEW = 8192 /* elements, for each of which there is a thread */ };
+
 typedef struct loop {
     int operands, ndim;
     char *data[PC__CUDA_OPERANDS];
@@ -111,11 +113,9 @@ static bool is_askew(const loop *l, int k, int64_t n)
     return askew && l->strides[k][l->ndim - 1] == 1;
 }
 
-/* How many elements make a pack, or 1 where 16-byte accesses would cross rows, or the result's be misaligned, or are so few that
- * there is a thread for each. */
+/* How many elements make a pack, or 1 where 16-byte accesses would cross rows, or the result's be misaligned, or are few. */
 static int64_t pack_of(const loop *l)
 {
-    enum { FEW = 8192 };
     size_t widest = 1;
     for (int k = 0; k < l->operands; k++)
         widest = PC__MAX(widest, l->size[k]);
@@ -216,7 +216,8 @@ static void launch_pieces(const loop *l, const launching *a)
     launch_pieces(&part, a);
 }
 
-/* What most calls are, planned without a loop: operands of one shape in C order, packs that lie where they must. */
+/* What most calls are, planned without a loop: operands of one shape in C order, packs that lie where they must. Few elements are
+ * no packs, whose elements a thread would compute one after the other. */
 static bool is_line(int count, pc_tensor *const *operands, int64_t elements, pc__cuda_launch *launch)
 {
     pc__cuda_walk *w = &launch->walk;
@@ -228,14 +229,14 @@ static bool is_line(int count, pc_tensor *const *operands, int64_t elements, pc_
         widest = PC__MAX(widest, size[k]);
         w->data[k] = pc__data(operands[k]);
     }
-    const int64_t n = pack_for(widest);
-    if (elements < n || elements > INT32_MAX / 2)
+    const int64_t n = pack_for(widest), packs = elements <= FEW ? 0 : elements / n;
+    if (elements > INT32_MAX / 2)
         return false;
     for (int k = 0; k < count; k++)
-        if ((uintptr_t)w->data[k] % ((size_t)n * size[k]))
+        if (packs && (uintptr_t)w->data[k] % ((size_t)n * size[k]))
             return false;
-    w->count = (uint32_t)(elements / n);
-    w->tail = (uint32_t)(elements % n);
+    w->count = (uint32_t)packs;
+    w->tail = (uint32_t)(elements - packs * n);
     launch->packed = launch->flat = true;
     return true;
 }
