@@ -4,6 +4,7 @@
 #include "tensor/read.h"
 
 #include <math.h>
+#include <paracord/no_grad.h>
 
 /* NULL flows. */
 static pc_tensor *number(double value, pc_tensor *like)
@@ -17,11 +18,17 @@ static pc_tensor *is_other_than_zero(pc_tensor *t)
     return pc_cast(t, PC_BOOL);
 }
 
+/* Where nobody differentiates, powers of 0 are what they are. */
+static bool has_gradient(const pc_tensor *t)
+{
+    return t && t->requires_grad && pc_grad_enabled();
+}
+
 /* |a|^p; what is 0 has no gradient, whose formula is infinite there below the order 1. */
 static pc_tensor *powers_of(pc_tensor *a, double order)
 {
     pc_tensor *size = pc_abs(a);
-    if (order > 1)
+    if (order > 1 || !has_gradient(a))
         return pc_pow_scalar(size, order);
     pc_tensor *other = is_other_than_zero(a);
     return pc_where(other, pc_pow_scalar(pc_where(other, size, number(1, a)), order),
@@ -31,7 +38,10 @@ static pc_tensor *powers_of(pc_tensor *a, double order)
 /* sum(|a|^p)^(1/p). A norm of 0 has no gradient. */
 static pc_tensor *by_powers(pc_tensor *a, double order, pc_shape dims, bool keepdim)
 {
-    pc_tensor *sum = pc_sum_dims(powers_of(a, order), dims, keepdim), *some = is_other_than_zero(sum);
+    pc_tensor *sum = pc_sum_dims(powers_of(a, order), dims, keepdim);
+    if (order > 0 && !has_gradient(sum))
+        return pc_pow_scalar(sum, 1 / order);
+    pc_tensor *some = is_other_than_zero(sum);
     return pc_where(some, pc_pow_scalar(pc_where(some, sum, number(1, sum)), 1 / order), number(0, sum));
 }
 

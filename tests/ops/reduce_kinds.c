@@ -246,11 +246,11 @@ static void kinds_of_any_size(void **state)
 static void norms_of_zeros(void **state)
 {
     (void)state;
-    static const double orders[] = {0.5, 1, 1.5, 2, 3, INFINITY};
+    static const double orders[] = {0.5, 1, 1.5, 2, 3, INFINITY, -1};
     static const pc_dtype dtypes[] = {PC_F32, PC_BF16, PC_F64};
     static const float of[] = {0, 0, 0, 3, -4, 0, 2, NAN, 1};
     for (int k = 0; k < 3; k++)
-        for (int o = 0; o < 6; o++)
+        for (int o = 0; o < PC__COUNT(orders); o++)
             PC_SCOPE {
                 pc_tensor *x = pc_detach(pc_cast(pc_from_data(of, PC_SHAPE(3, 3), PC_F32, test_device()), dtypes[k]));
                 float norm[3], slope[9];
@@ -261,6 +261,8 @@ static void norms_of_zeros(void **state)
                 assert_ok(pc_read(pc_cast(pc_grad(x), PC_F32), slope, sizeof slope));
                 assert_close((double)norm[0], 0, 0);
                 assert_true(isnan(norm[2]));
+                assert_close(pc_item(pc_sum(pc_ne(norms, pc_norm_dims(pc_detach(x), orders[o], PC_SHAPE(1), false)))),
+                             1, 0);
                 for (int i = 0; i < 3; i++)
                     assert_close((double)slope[i], 0, 0);
                 if (orders[o] == 2 || orders[o] == 3)
