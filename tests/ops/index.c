@@ -177,7 +177,8 @@ static void long_lists(void **state)
                 pc_tensor *places = pc_cast(pc_mul_scalar(draws, (double)rows), PC_I64);
                 pc_tensor *values = pc_rand(PC_SHAPE(outer, sizes[s].count, columns), PC_F32, cpu);
                 values = pc_cast(pc_floor(pc_mul_scalar(values, 9)), dtypes[d]);
-                pc_tensor *to = pc_ones(PC_SHAPE(outer, rows, columns), dtypes[d], cpu);
+                pc_tensor *to = pc_mul_scalar(pc_rand(PC_SHAPE(outer, rows, columns), PC_F32, cpu), 9);
+                to = pc_cast(pc_floor(to), dtypes[d]);
                 pc_tensor *want = pc_index_add(to, 1, places, values), *got;
                 got = pc_index_add(there(to, test_device()), 1, there(places, test_device()),
                                    there(values, test_device()));
@@ -230,6 +231,28 @@ static void same_bits(void **state)
     assert_no_leak();
 }
 
+/* Few entries are added in the order of the index to what is there. */
+static void in_order(void **state)
+{
+    (void)state;
+    enum { ROWS = 5, COLUMNS = 3, COUNT = 200 };
+    int64_t at[COUNT];
+    float sums[ROWS * COLUMNS], values[COUNT * COLUMNS], got[ROWS * COLUMNS];
+    PC_SCOPE {
+        pc_tensor *places = pc_cast(pc_mul_scalar(pc_rand(PC_SHAPE(COUNT), PC_F32, test_device()), ROWS), PC_I64);
+        pc_tensor *rows = pc_randn(PC_SHAPE(COUNT, COLUMNS), PC_F32, test_device());
+        pc_tensor *to = pc_randn(PC_SHAPE(ROWS, COLUMNS), PC_F32, test_device());
+        assert_ok(pc_read(places, at, sizeof at));
+        assert_ok(pc_read(rows, values, sizeof values));
+        assert_ok(pc_read(to, sums, sizeof sums));
+        for (int i = 0; i < COUNT * COLUMNS; i++)
+            sums[at[i / COLUMNS] * COLUMNS + i % COLUMNS] += values[i];
+        assert_ok(pc_read(pc_index_add(to, 0, places, rows), got, sizeof got));
+        assert_memory_equal(sums, got, sizeof got);
+    }
+    assert_no_leak();
+}
+
 /* Rows of views, along each dimension: the same as of copies of them. */
 static void picks_from_views(void **state)
 {
@@ -261,10 +284,11 @@ static void picks_from_views(void **state)
     assert_no_leak();
 }
 
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(refuses),      cmocka_unit_test(out_of_range),     cmocka_unit_test(last_one_stays),
-    cmocka_unit_test(sums_of_many), cmocka_unit_test(sums_of_columns),  cmocka_unit_test(same_bits),
-    cmocka_unit_test(long_lists),   cmocka_unit_test(far_out_of_range), cmocka_unit_test(picks_from_views)};
+static const struct CMUnitTest tests[] = {cmocka_unit_test(refuses),          cmocka_unit_test(out_of_range),
+                                          cmocka_unit_test(last_one_stays),   cmocka_unit_test(sums_of_many),
+                                          cmocka_unit_test(sums_of_columns),  cmocka_unit_test(same_bits),
+                                          cmocka_unit_test(long_lists),       cmocka_unit_test(far_out_of_range),
+                                          cmocka_unit_test(picks_from_views), cmocka_unit_test(in_order)};
 
 int main(void)
 {
