@@ -143,8 +143,8 @@ static void rows_without_an_answer(void **state)
 static void along_the_middle(void **state)
 {
     (void)state;
-    static const int64_t shapes[][3] = {{2, 5, 1},    {3, 7, 2},     {1, 1, 40},   {2, 33, 16},   {3, 10, 33},
-                                        {2, 130, 70}, {1, 2600, 16}, {2, 700, 33}, {1400, 9, 47}, {1, 3000, 22}};
+    static const int64_t shapes[][3] = {{2, 5, 1},    {3, 7, 2},     {1, 1, 40},   {2, 33, 16},  {3, 10, 33},
+                                        {2, 130, 70}, {1, 2600, 16}, {2, 700, 33}, {1400, 9, 47}};
     static const pc_dtype dtypes[] = {PC_F32, PC_BF16, PC_F64};
     enum { MOST = 1400 * 9 * 47 };
     static float x[MOST], got[2][MOST];

@@ -39,16 +39,13 @@ static pc_status run_rows(pc_stream *stream, const pc_call *call, const pc__cuda
     return pc__cuda_launched(call);
 }
 
-/* As rows are cut (cut.h): four turns of a block or more to a piece, or one where so many blocks run at once, and four pieces or
- * more to a column. */
+/* As rows are cut (cut.h): four turns of a block or more to a piece, and four pieces or more to a column. */
 static void cut_columns(pc__cuda_softmax_columns *c)
 {
     enum { TURNS = 4, LEAST = 4, MANY = 128 };
     const int64_t turn = (int64_t)PC__COLUMNS_THREADS / c->lanes * PC__COLUMNS_AT_ONCE, least = TURNS * turn;
     const bool few = c->blocks < MANY && c->n >= LEAST * least;
-    const int64_t long_ones = PC__MIN((c->n + least - 1) / least, PC__CUT_BLOCKS / c->blocks);
-    const int64_t short_ones = PC__MIN((c->n + turn - 1) / turn, MANY / c->blocks);
-    const int64_t parts = few ? PC__MAX(long_ones, short_ones) : 1;
+    const int64_t parts = few ? PC__MIN((c->n + least - 1) / least, PC__CUT_BLOCKS / c->blocks) : 1;
     c->piece = (c->n + parts - 1) / parts;
     c->parts = (c->n + c->piece - 1) / c->piece;
 }
@@ -70,17 +67,13 @@ static pc_status run_columns(pc_stream *stream, const pc_call *call, pc__cuda_so
 }
 
 /* What may be read where it is: few elements are all under way at once, whatever the order. Else accesses of a warp should
- * lie side by side, straight from memory or in slabs. Few columns of many elements are cut: a block with some of them whole
- * would read a sector of memory for each row, and most multiprocessors nothing. */
+ * lie side by side, straight from memory or in slabs. */
 static pc_status run_all_columns(pc_stream *stream, const pc_call *call, pc__cuda_softmax_columns *c, size_t size,
                                  enum pc__cuda_softmax_op op)
 {
-    enum { SIDE_BY_SIDE = 32, SHORT = 32, FEW_COLUMNS = 32, NEIGHBOURS = 8 };
+    enum { SIDE_BY_SIDE = 32, SHORT = 32 };
     const bool slab =
         c->inner < SIDE_BY_SIDE && c->n <= PC__SLAB_MOST && c->n * c->inner * (int64_t)size <= PC__SLAB_BYTES;
-    const bool cut = !c->few && c->outer * c->inner <= FEW_COLUMNS && c->inner >= NEIGHBOURS;
-    if (cut)
-        return run_columns(stream, call, c, op);
     if (slab && !(c->few && c->n <= SHORT))
         pc__cuda_softmax_slabs(c, op);
     else if (!pc__cuda_softmax_held(c, op))

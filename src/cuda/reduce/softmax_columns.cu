@@ -154,8 +154,7 @@ __global__ void __launch_bounds__(THREADS)
     pc::wait_for_earlier();
     const so_far<T> *own = between + (blockIdx.x / s.parts * s.lanes + p.x) * s.parts;
     so_far<T> mine = nothing<T, OP>();
-#pragma unroll 4
-    for (unsigned i = p.y; i < s.parts; i += p.height) /* the next ones on their way */
+    for (unsigned i = p.y; i < s.parts; i += p.height)
         mine += own[i];
     put<T, OP>(a, b, out, p, s.inner, joined(mine, p, s.lanes));
 }
