@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(THREADS)
  * where there may be `most`. */
 int lanes_for(int results, int sums, int most)
 {
-    constexpr int FULL = 1 << 16, TERMS = 4;
+    constexpr int FULL = 1 << 18, TERMS = 4;
     int lanes = 1;
     if (most == THREADS && sums >= most * TERMS && most * static_cast<double>(results) <= FULL)
         return most;
