@@ -280,6 +280,73 @@ static void many_pixels(void **state)
     assert_no_leak();
 }
 
+/* Of windows from 0 on, how many see row i. */
+static int seen(int64_t i, int64_t windows, int kernel, int stride, int dilation)
+{
+    int times = 0;
+    for (int64_t at = 0; at < windows; at++)
+        for (int tap = 0; tap < kernel; tap++)
+            times += at * stride + (int64_t)tap * dilation == i;
+    return times;
+}
+
+/* A gradient of pictures gets memory that was NaN. With weights and a gradient of the result that are all 1, it says how many
+ * windows see a place, and 0 where none does: between them, or behind the last one. */
+static void unseen(pc_dtype dtype, bool last, int kernel, int stride, int dilation)
+{
+    enum { N = 2, C = 64, SIDE = 12 };
+    static float got[N * C * SIDE * SIDE];
+    PC_SCOPE {
+        pc_tensor *x = pc_ones(PC_SHAPE(N, C, SIDE, SIDE), dtype, test_device());
+        pc_tensor *w = pc_ones(PC_SHAPE(C, C, kernel, kernel), dtype, test_device());
+        x = last ? as_channels_last(x) : x;
+        assert_ok(pc_require_grad(x, true));
+        pc_tensor *y = pc_fn_conv2d(
+            x, w, NULL, (pc_fn_conv2d_options){.stride = {stride, stride}, .dilation = {dilation, dilation}});
+        PC_SCOPE {
+            for (int i = 0; i < 4; i++)
+                assert_not_null_ok(pc_full(PC_SHAPE(N, C, SIDE, SIDE), NAN, dtype, test_device()));
+        }
+        assert_ok(pc_backward(pc_sum(y)));
+        assert_ok(pc_read(pc_contiguous(pc_cast(pc_grad(x), PC_F32)), got, sizeof got));
+        const int64_t windows = pc_tensor_size(y, 2);
+        for (int i = 0; i < N * C * SIDE * SIDE; i++) {
+            const int want = C * seen(i / SIDE % SIDE, windows, kernel, stride, dilation) *
+                             seen(i % SIDE, windows, kernel, stride, dilation);
+            if (got[i] != (float)want)
+                fail_msg("%s, kernel %d, stride %d, dilation %d, order %d, choice %d: place %d is %g, not %d",
+                         pc_dtype_name(dtype), kernel, stride, dilation, last, (int)pc_choice_get(), i, (double)got[i],
+                         want);
+        }
+    }
+}
+
+static void places_that_no_window_sees(void **state)
+{
+    static const struct {
+        pc_dtype dtype;
+        pc_precision precision;
+    } kinds[] = {{PC_F32, PC_PRECISION_F32},
+                 {PC_F32, PC_PRECISION_TF32},
+                 {PC_F16, PC_PRECISION_F32},
+                 {PC_BF16, PC_PRECISION_F32}};
+    static const pc_choice choices[] = {PC_CHOICE_RULE, PC_CHOICE_CUDNN, PC_CHOICE_MEASURED};
+    static const int windows[][3] = {{1, 2, 1}, {2, 3, 1}, {3, 2, 1}, {3, 2, 2}};
+    (void)state;
+    const pc_choice before = pc_choice_get();
+    for (int k = 0; k < 4; k++)
+        for (int i = 0; i < (test_device().type == PC_CUDA && !sampled() ? 3 : 1); i++)
+            for (int z = sampled() ? k : 0; z < 4; z += sampled() ? 4 : 1)
+                for (int last = 0; last < 2; last++) {
+                    const pc_precision was = pc_matmul_precision_set(kinds[k].precision);
+                    (void)pc_choice_set(choices[i]);
+                    unseen(kinds[k].dtype, last, windows[z][0], windows[z][1], windows[z][2]);
+                    (void)pc_matmul_precision_set(was);
+                }
+    (void)pc_choice_set(before);
+    assert_no_leak();
+}
+
 static int draw(int from, int to)
 {
     static uint64_t state = 1;
@@ -477,6 +544,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_input),
                                           cmocka_unit_test(as_in_double),
                                           cmocka_unit_test(by_tiles),
                                           cmocka_unit_test(many_pixels),
+                                          cmocka_unit_test(places_that_no_window_sees),
                                           cmocka_unit_test(by_each_choice),
                                           cmocka_unit_test(forward_by_each_choice),
                                           cmocka_unit_test(gradients_on_request),
