@@ -153,13 +153,20 @@ class Op:
         y = self.function(*[t.float() if self.wide else t for t in self.inputs])
         return self.told(y.to(self.inputs[0].dtype) if self.wide else y, self.leaves, self.gradient)
 
-    def exact(self):
+    def spread(self):
+        raise RuntimeError("nothing to vary")
+
+    def exact(self, device=None):
         """In float64: what both sides' sums are but for rounding."""
-        wide = [t.detach().double() if t.is_floating_point() else t for t in self.inputs]
+        wide = [(t.detach().double() if t.is_floating_point() else t).to(device or t.device) for t in self.inputs]
         leaves = [(name, wide[next(i for i, t in enumerate(self.inputs) if t is leaf)]) for name, leaf in self.leaves]
         for _, leaf in leaves:
             leaf.requires_grad_()
-        return self.told(self.function(*wide), leaves, self.gradient.double() if leaves else None)
+        return self.told(self.function(*wide), leaves, self.gradient.to(wide[0]) if leaves else None)
+
+    def exact_by_cpu(self):
+        """The same elsewhere: on a GPU avg_pool2d's gradient of channels-last pictures with a border is another number."""
+        return self.exact("cpu")
 
     @staticmethod
     def told(y, leaves, gradient):
@@ -262,6 +269,19 @@ class Net:
         with torch.no_grad():
             found["after"] = sums(self.forward()[1])
         return found
+
+    def exact(self):
+        """Without matrix units or 16 bits, which a deep network's gradients may be some tens of percent off by."""
+        sixteen, self.sixteen = self.sixteen, False
+        units = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+        try:
+            return self.results()
+        finally:
+            self.sixteen = sixteen
+            torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = units
+
+    exact_by_cpu = exact
 
     def spread(self):
         """By how much weighted sums and norms differ between biases a rounding error higher and lower. Where a ReLU's argument is
