@@ -62,11 +62,19 @@ static bool is_wide(const pc__cuda_channels *c)
            c->channels >= 32 && c->channels * c->inner > PC__NORM_COLUMN_NUMBERS;
 }
 
+/* Channels last, a block reads sectors of memory for one number each of its own. */
+static bool may_be_long(const pc__cuda_channels *c)
+{
+    enum { SIDE_BY_SIDE = 8 };
+    return c->dtype != PC_F64 && c->own * c->groups <= PC__NORM_FEW_BLOCKS && (!c->last || c->groups <= SIDE_BY_SIDE);
+}
+
 static bool is_few(const pc__cuda_channels *c)
 {
     const int64_t channels = c->channels / c->groups, own = c->own * c->groups;
     const bool each = c->own == 1 && channels == c->spread;
-    return c->batches / c->own * channels * c->inner <= PC__NORM_FEW && own <= INT_MAX && !is_wide(c) &&
+    const int64_t most = may_be_long(c) ? PC__NORM_FEW_LONG : PC__NORM_FEW;
+    return c->batches / c->own * channels * c->inner <= most && own <= INT_MAX && !is_wide(c) &&
            (each || (!c->dweight.at && !c->dbias.at));
 }
 

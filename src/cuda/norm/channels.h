@@ -8,7 +8,10 @@
 extern "C" {
 #endif
 
-enum { PC__NORM_COEFFICIENTS = 4, PC__NORM_THREADS = 256 /* of a block */, PC__NORM_FEW = 2048 };
+enum { PC__NORM_COEFFICIENTS = 4, PC__NORM_THREADS = 256 /* of a block */ };
+
+/* What a block holds in registers: so many numbers, and more where so few blocks leave multiprocessors idle anyway. */
+enum { PC__NORM_FEW = 2048, PC__NORM_FEW_LONG = 8192, PC__NORM_FEW_BLOCKS = 128 };
 
 /* x is [batches][channels][inner], or [batches][inner][channels] where it is `last`. Numbers beside x are float64 where x is,
  * else float32. */
@@ -47,7 +50,7 @@ void pc__cuda_channel_coefficients(const pc__cuda_channels *c);
 void pc__cuda_channel_join(const pc__cuda_channels *c);
 void pc__cuda_channel_apply(const pc__cuda_channels *c);
 
-/* All three in one, where what has statistics of its own is at most PC__NORM_FEW numbers; backward, where gradients of
+/* All three in one, where what has statistics of its own is at most PC__NORM_FEW numbers, or PC__NORM_FEW_LONG; backward, where gradients of
  * parameters are wanted, with a parameter for each of the statistics. */
 void pc__cuda_channel_few(const pc__cuda_channels *c);
 

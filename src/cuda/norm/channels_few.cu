@@ -8,7 +8,8 @@ namespace
 {
 
 constexpr int FEW = 2, MANY = PC__NORM_FEW / PC__NORM_THREADS; /* numbers of a thread */
-constexpr int FEW_BLOCKS = 128;
+constexpr int MOST_THREADS = PC__NORM_FEW / FEW;
+static_assert(MANY * MOST_THREADS == PC__NORM_FEW_LONG, "what a block has");
 
 /* What the block has: batches of the channels of one group. */
 struct share {
@@ -65,10 +66,10 @@ template <class M> __device__ __forceinline__ pair<M> over_block(pair<M> value, 
     return value;
 }
 
-template <class T, int EACH> __global__ void __launch_bounds__(PC__NORM_FEW / EACH) forward(pc__cuda_channels c)
+template <class T, int EACH, int THREADS> __global__ void __launch_bounds__(THREADS) forward(pc__cuda_channels c)
 {
     typedef pc::math<T> M;
-    __shared__ pair<M> room[2][PC__NORM_FEW / EACH / 32];
+    __shared__ pair<M> room[2][THREADS / 32];
     const share s = share_of(c);
     const T *from = static_cast<const T *>(c.x);
     M x[EACH], weight[EACH], bias[EACH];
@@ -104,10 +105,10 @@ template <class T, int EACH> __global__ void __launch_bounds__(PC__NORM_FEW / EA
 }
 
 /* The gradients of weight and bias are the block's where it has all numbers of one. */
-template <class T, int EACH> __global__ void __launch_bounds__(PC__NORM_FEW / EACH) backward(pc__cuda_channels c)
+template <class T, int EACH, int THREADS> __global__ void __launch_bounds__(THREADS) backward(pc__cuda_channels c)
 {
     typedef pc::math<T> M;
-    __shared__ pair<M> room[2][PC__NORM_FEW / EACH / 32];
+    __shared__ pair<M> room[2][THREADS / 32];
     const share s = share_of(c);
     const T *from = static_cast<const T *>(c.x), *gradient = static_cast<const T *>(c.dy);
     M off[EACH], g[EACH];
@@ -152,13 +153,13 @@ template <class T, int EACH> __global__ void __launch_bounds__(PC__NORM_FEW / EA
             static_cast<T *>(c.out)[to[k]] = T(g[k] * rstd - first - off[k] * second);
 }
 
-template <class T, int EACH> void launch(const pc__cuda_channels &c, long long count)
+template <class T, int EACH, int THREADS> void launch(const pc__cuda_channels &c, long long count)
 {
     unsigned threads = 32;
-    while (threads < PC__NORM_FEW / EACH && threads * EACH / 2 < count)
+    while (threads < THREADS && threads * EACH / 2 < count)
         threads *= 2;
-    (void)pc::start(c.backward ? backward<T, EACH> : forward<T, EACH>, (unsigned)(c.own * c.groups), threads, c.queue,
-                    c.early, c);
+    (void)pc::start(c.backward ? backward<T, EACH, THREADS> : forward<T, EACH, THREADS>, (unsigned)(c.own * c.groups),
+                    threads, c.queue, c.early, c);
 }
 
 } // namespace
@@ -169,9 +170,11 @@ void pc__cuda_channel_few(const pc__cuda_channels *c)
     const long long count = c->batches / c->own * (c->channels / c->groups) * c->inner;
     with_number(c->dtype, [&](auto number) {
         typedef decltype(number) T;
-        if (c->own * c->groups <= FEW_BLOCKS)
-            launch<T, FEW>(*c, count);
+        if (count > PC__NORM_FEW)
+            launch<T, MANY, MOST_THREADS>(*c, count);
+        else if (c->own * c->groups <= PC__NORM_FEW_BLOCKS)
+            launch<T, FEW, MOST_THREADS>(*c, count);
         else
-            launch<T, MANY>(*c, count);
+            launch<T, MANY, PC__NORM_THREADS>(*c, count);
     });
 }
