@@ -20,8 +20,8 @@ static bool shape_of(const pc_stream *stream, const pc__conv_piece *p, pc__conv_
     const pc__cuda_conv *s = &p->s;
     const pc__cuda_stream *face = stream->implementation;
     const bool ours = s->activation != PC_ACTIVATION_NONE && s->activation != PC_ACTIVATION_RELU && s->pool == 1;
-    const bool kept =
-        s->planes && (s->x_planes || s->c == 1) && s->pool == 1 && p->direction == PC__CONV_FORWARD && s->dtype == PC_F32;
+    const bool kept = s->planes && (s->x_planes || s->c == 1) && s->pool == 1 && p->direction == PC__CONV_FORWARD &&
+                      s->dtype == PC_F32;
     if (ours || (!kept && (s->planes || s->x_planes)) || s->dtype == PC_F64 || s->n > INT32_MAX || !p->result ||
         face->scratch_level != 0)
         return false;
