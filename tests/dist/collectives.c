@@ -164,7 +164,7 @@ static void for_each(void (*work)(rank_work *), int sizes[], int n, bool odd)
     const int most = ranks_most();
     for (int i = 0; i < n; i++)
         for (int k = 0; k < (int)(sizeof dtypes / sizeof *dtypes); k++)
-            if (sizes[i] <= most && (odd || sizes[i] % 2 == 0))
+            if (sizes[i] <= most && (odd || sizes[i] % 2 == 0) && (!for_races() || (i + k) % 3 == 0))
                 ranks_work(sizes[i], work, &dtypes[k]);
 }
 
@@ -448,7 +448,7 @@ static void sums_are_in_the_order_of_ranks(void **state)
     if (test_device().type == PC_CUDA) /* NCCL has an order of its own */
         skip();
     for (int i = 0; i < 5; i++)
-        for (int n = 2; n <= most && n <= (i < 4 ? 8 : 3); n++)
+        for (int n = 2; n <= most && n <= (i < 4 ? 8 : 3); n += for_races() ? 3 : 1)
             ranks_work(n, bits, &counts[i]);
 }
 

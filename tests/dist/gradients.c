@@ -190,7 +190,7 @@ static void are_those_of_one_device(void **state)
     (void)state;
     const int most = ranks_most();
     for (int i = 0; i < 4 * 4 * 2; i++)
-        for (int ranks = 2; ranks <= most && ranks <= 4; ranks *= 2)
+        for (int ranks = for_races() && i / 2 % 2 ? 4 : 2; ranks <= most && ranks <= 4; ranks *= for_races() ? 4 : 2)
             if (!emulated() || i / 8 >= 2)
                 ranks_work(ranks, work, &(comparison){&subjects[i / 8], ways[i / 2 % 4], i % 2});
 }
