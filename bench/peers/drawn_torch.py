@@ -281,8 +281,6 @@ class Net:
             self.sixteen = sixteen
             torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = units
 
-    exact_by_cpu = exact
-
     def spread(self):
         """By how much weighted sums and norms differ between biases a rounding error higher and lower. Where a ReLU's argument is
         next to 0, its sign is up to the order of a sum, and the gradient of a picture's unit is there or not."""

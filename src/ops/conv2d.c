@@ -1,5 +1,5 @@
 /* conv2d.c: pool(activation(conv(x) + bias)) as one op. Kernels read channels-last memory; other inputs are rearranged
- * on the way in. The result is written in the order that is wanted. */
+ * on the way in, unless the backend reads them as they lie. The result is written in the order that is wanted. */
 #include "ops/conv2d.h"
 
 #include "ops/activation.h"
@@ -308,7 +308,7 @@ pc_status pc__grad_conv2d(pc__grad *grad)
 {
     pc__conv2d_attributes a = *(const pc__conv2d_attributes *)grad->attributes;
     pc_tensor *x = grad->in[0], *y = grad->out[0], *dy = grad->out_grad[0];
-    if (a.planes && stays_in_planes(x, grad->in[1], &a.spec)) { /* which is for the way there */
+    if (a.planes && grad->n_in < 3 && stays_in_planes(x, grad->in[1], &a.spec)) { /* which is for the way there */
         a.planes = false;
         x = pc__channels_last(x);
         y = dy = pc__channels_last(dy); /* y is not read without an activation */

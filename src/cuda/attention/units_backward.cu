@@ -9,9 +9,8 @@ namespace
 /* Rows that are gone over at a time: sums of 128 columns leave registers for fewer, and float32 99 KB of shared memory. */
 template <class T, int D> constexpr int AT_ONCE = sizeof(T) > 2 ? D > 64 ? 16 : D > 32 ? 32 : 64 : D > 64 ? 32 : 64;
 
-/* What is gone over lies twice in shared memory, the next ones too; queries with their norms and means. */
-template <class T, int D> constexpr size_t TILES = (2 * ROWS + 4 * AT_ONCE<T, D>)*PITCH<T, D> * sizeof(T);
-template <class T, int D> constexpr size_t SHARED = TILES<T, D> + 4 * AT_ONCE<T, D> * sizeof(float);
+/* What is gone over lies twice in shared memory, for the next ones are on the way. */
+template <class T, int D> constexpr size_t SHARED = (2 * ROWS + 4 * AT_ONCE<T, D>)*PITCH<T, D> * sizeof(T);
 
 /* What lies_on_16_bytes. */
 struct wholes {
@@ -25,22 +24,30 @@ struct ends {
     float norm, mean;
 };
 
-/* Those of N queries from `first` on, norms and then means; zeros beyond the last one, whose rows of q and g are zeros too. */
-template <int N> __device__ inline void send_ends(float *to, const pc__cuda_attention &a, int64_t batch, int first)
+/* They lie behind the D numbers of its row. */
+template <int D, class T> __device__ inline const ends &ends_of(const T *rows, int row)
 {
-    static_assert(2 * N <= THREADS, "one for each thread");
-    if (threadIdx.x >= 2 * N)
+    static_assert(PACK<T> * sizeof(T) >= sizeof(ends), "what is between two rows");
+    return *reinterpret_cast<const ends *>(rows + row * PITCH<T, D> + D);
+}
+
+/* Those of N queries from `first` on; zeros beyond the last one, whose rows of q and g are zeros too. */
+template <int D, int N, class T>
+__device__ inline void send_ends(T *rows, const pc__cuda_attention &a, int64_t batch, int first)
+{
+    static_assert(2 * N <= THREADS, "a number for each thread");
+    const int row = threadIdx.x / 2, second = threadIdx.x % 2, i = first + row;
+    if (row >= N)
         return;
-    const int i = first + threadIdx.x % N;
-    const float *from = static_cast<const float *>(threadIdx.x < N ? a.norms : a.means) + batch * a.l;
-    send_or_clear<4>(to + threadIdx.x, from + i, i < a.l);
+    const float *from = static_cast<const float *>(second ? a.means : a.norms) + batch * a.l;
+    send_or_clear<4>(reinterpret_cast<float *>(rows + row * PITCH<T, D> + D) + second, from + i, i < a.l);
 }
 
 /* Products become weights, and those with the gradient of y the gradients of scores. Rows from `mine` on, columns from
- * `theirs` on. Queries are the rows, whose ends a lane has, or the columns, which have theirs in shared memory. */
-template <class T, bool OF_KEYS, bool PLAIN, int N>
+ * `theirs` on. Queries are the rows, whose ends a lane has, or the columns: `columns` are theirs in shared memory. */
+template <class T, int D, bool OF_KEYS, bool PLAIN, int N>
 __device__ inline void slope(const scoring<float> &score, int mine, int theirs, const ends (&of_rows)[2],
-                             const float *of_columns, float (&weights)[N / EIGHT][4], float (&slopes)[N / EIGHT][4])
+                             const T *columns, float (&weights)[N / EIGHT][4], float (&slopes)[N / EIGHT][4])
 {
     const pc__cuda_attention &a = score.a;
     const int lane = threadIdx.x % 32, queries = OF_KEYS ? theirs : mine, keys = OF_KEYS ? mine : theirs;
@@ -54,12 +61,12 @@ __device__ inline void slope(const scoring<float> &score, int mine, int theirs, 
             for (int i = 0; i < 4; i++) {
                 const int right = n * EIGHT + lane % 4 * 2 + i % 2, row = mine + lane / 4 + i / 2 * EIGHT;
                 const int query = OF_KEYS ? theirs + right : row, key = OF_KEYS ? row : theirs + right;
-                const float norm = OF_KEYS ? of_columns[right] * UNIT<T> : of_rows[i / 2].norm;
-                const float mean = OF_KEYS ? of_columns[N + right] : of_rows[i / 2].mean;
+                const ends own = OF_KEYS ? ends_of<D>(columns, right) : of_rows[i / 2];
+                const float norm = OF_KEYS ? own.norm * UNIT<T> : own.norm;
                 const float at = PLAIN ? weights[n][i] * scale : score.of(weights[n][i], query, key) * UNIT<T>;
                 const float weight = seen(query, key) ? exp2f((at - norm) * IN_UNIT<T>) : 0;
                 const float factor = !PLAIN && a.p > 0 ? score.factor(query, key) : 1;
-                slopes[n][i] = weight * (slopes[n][i] * factor - mean);
+                slopes[n][i] = weight * (slopes[n][i] * factor - own.mean);
                 weights[n][i] = weight * factor;
             }
     };
@@ -76,7 +83,6 @@ __device__ inline void do_block(const pc__cuda_attention &a, const wholes &whole
     constexpr int N = AT_ONCE<T, D>;
     T *mine_1 = reinterpret_cast<T *>(shared), *mine_2 = mine_1 + ROWS * PITCH<T, D>;
     T *theirs = mine_2 + ROWS * PITCH<T, D>; /* two of each, and the next ones */
-    float *of_theirs = reinterpret_cast<float *>(shared + TILES<T, D>);
     const unsigned rows = OF_KEYS ? a.s : a.l, blocks = (rows + ROWS - 1) / ROWS, own = threadIdx.x / 32 * 16;
     const int64_t batch = index / blocks;
     const int block = index % blocks, first = (OF_KEYS ? block : blocks - 1 - block) * ROWS;
@@ -93,7 +99,7 @@ __device__ inline void do_block(const pc__cuda_attention &a, const wholes &whole
         send_rows<D, N>(to, OF_KEYS ? q : k, j);
         send_rows<D, N>(to + N * PITCH<T, D>, OF_KEYS ? g : v, j);
         if constexpr (OF_KEYS)
-            send_ends<N>(of_theirs + j / N % 2 * 2 * N, a, batch, j);
+            send_ends<D, N>(to, a, batch, j);
     };
     ends of_mine[2] = {};
 #pragma unroll
@@ -117,8 +123,7 @@ __device__ inline void do_block(const pc__cuda_attention &a, const wholes &whole
             continue; /* a warp without rows: it sends and waits with the others */
         multiply_rows<D, N>(mine_1 + own * PITCH<T, D>, theirs_1, weights);
         multiply_rows<D, N>(mine_2 + own * PITCH<T, D>, theirs_2, slopes);
-        slope<T, OF_KEYS, PLAIN, N>(score, first + own, j, of_mine, of_theirs + j / N % 2 * 2 * N, weights[0],
-                                    slopes[0]);
+        slope<T, D, OF_KEYS, PLAIN, N>(score, first + own, j, of_mine, theirs_1, weights[0], slopes[0]);
         add_rows<D, N>(slopes, theirs_1, sums_1);
         if constexpr (OF_KEYS)
             add_rows<D, N>(weights, theirs_2, sums_2);

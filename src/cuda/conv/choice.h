@@ -46,7 +46,7 @@ int pc__conv_rule(const pc__conv_shape *s, bool native);
 bool pc__conv_is_worth_more_calls(const pc__conv_shape *s, bool native);
 
 /* Sums so short that cuDNN's kernels for planes take less than ours and what turns the result from channels last. From the
- * shape alone, in float32; forward, pictures and result in C order. */
+ * shape alone, in float32; forward, pictures and result in C order, without what follows a sum. */
 bool pc__conv_keeps_planes(const pc__conv_shape *s);
 
 /* So few channels that our direct kernels are the fastest. From the shape alone. */

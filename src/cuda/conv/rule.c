@@ -233,8 +233,8 @@ static int floats_weights(const pc__conv_shape *s)
 bool pc__conv_keeps_planes(const pc__conv_shape *s)
 {
     const double most = taps_of(s) <= 9 ? 600 : 130;
-    return s->planes && s->dtype == PC_F32 && !s->tf32 && s->direction == PC__CONV_FORWARD && depth_of(s) <= most &&
-           s->o >= 16;
+    return s->planes && !s->bias && !s->relu && s->dtype == PC_F32 && !s->tf32 && s->direction == PC__CONV_FORWARD &&
+           depth_of(s) <= most && s->o >= 16;
 }
 
 /* Matrix units work on eight channels by eight at least, and blocks of cuDNN's on several times that: in front of them

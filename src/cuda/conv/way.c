@@ -13,8 +13,7 @@ static bool on_16_bytes(const void *pointer)
 }
 
 /* False: what is left to our kernels. cuDNN's ways read and write whole channels-last pictures, or forward both in C order, in
- * float32; of activations they know
- * ReLU, but what follows a pooling is not theirs. */
+ * float32; of activations they know ReLU, but what follows a pooling is not theirs. */
 static bool shape_of(const pc_stream *stream, const pc__conv_piece *p, pc__conv_shape *shape)
 {
     const pc__cuda_conv *s = &p->s;

@@ -8,8 +8,6 @@
 extern "C" {
 #endif
 
-/* `whole` is [lists / inner, n, inner]; `part` and the index are [lists / inner, count, inner]. */
-
 /* What is picked of a tensor where it lies. Element i of the result has coordinates in `size` (0 innermost), the last of them
  * open: times `at` they say which entry of the index is for it, where that is not entry i, and times `from` where in the tensor
  * place 0 of that entry is; places are `along` apart. */

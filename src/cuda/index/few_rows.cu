@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) add_few(const __grid_constant
         const V *from = reinterpret_cast<const V *>(picked) + (outer + more) * p.count * p.row + column;
         sum_of<T, N> sum = {};
         if (before)
-            sum += before[at];
+            sum.take(before[at]);
         add_entries(of, count, place, from, p.row, sum);
         to[at] = sum.rounded();
     }

@@ -65,7 +65,8 @@ bool pc__cuda_are_few_rows(int dtype, int64_t count, int64_t outer, int64_t slic
 {
     enum { CHEAP = 64, LONG = 4096 };
     const bool has_kernel = dtype == PC_F32 || pc__is_half((pc_dtype)dtype);
-    return has_kernel && count <= (outer == 1 || slice >= LONG ? PC__CUDA_FEW_ROWS : CHEAP);
+    const bool in_32_bits = outer == 1 || slice <= UINT32_MAX; /* places, where a block may have some of two slices */
+    return has_kernel && in_32_bits && count <= (outer == 1 || slice >= LONG ? PC__CUDA_FEW_ROWS : CHEAP);
 }
 
 /* whole = base (NULL: zeros) with what was picked added, or put in its place. */

@@ -13,6 +13,13 @@ template <class T, int N> struct sum_of {
     typedef pc::math<T> M;
     M at[N];
 
+    /* As it is: 0 + -0 is another zero. */
+    __device__ __forceinline__ void take(const vector<T, N> &x)
+    {
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            at[k] = M(x.at[k]);
+    }
     __device__ __forceinline__ void operator+=(const vector<T, N> &x)
     {
 #pragma unroll

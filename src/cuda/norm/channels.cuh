@@ -116,7 +116,7 @@ template <class A> __device__ __forceinline__ bool rows_of(const pc__cuda_channe
 /* Rows behind the last whole fold, which the last block has: those of one batch alone, and they end x. */
 __device__ __forceinline__ int rows_over(const pc__cuda_channels &c)
 {
-    return blockIdx.x + 1 == gridDim.x ? (int)c.inner % c.fold : 0;
+    return blockIdx.x + 1 == gridDim.x ? (int)(c.inner % c.fold) : 0;
 }
 
 /* Of number i of a row. */
