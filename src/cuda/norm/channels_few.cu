@@ -43,29 +43,6 @@ __device__ __forceinline__ spot spot_of(const pc__cuda_channels &c, const share 
             channel};
 }
 
-/* The sums of all threads of the block, in all of them. Each use has a room of its own. */
-template <class M> __device__ __forceinline__ pair<M> over_block(pair<M> value, pair<M> *room)
-{
-    const int warps = (int)blockDim.x / 32;
-#pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2) {
-        value.first += __shfl_xor_sync(0xffffffffu, value.first, distance);
-        value.second += __shfl_xor_sync(0xffffffffu, value.second, distance);
-    }
-    if (warps == 1)
-        return value;
-    if (threadIdx.x % 32 == 0)
-        room[threadIdx.x / 32] = value;
-    __syncthreads();
-    value = threadIdx.x % 32 < warps ? room[threadIdx.x % 32] : pair<M>{};
-#pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2) {
-        value.first += __shfl_xor_sync(0xffffffffu, value.first, distance);
-        value.second += __shfl_xor_sync(0xffffffffu, value.second, distance);
-    }
-    return value;
-}
-
 template <class T, int EACH, int THREADS> __global__ void __launch_bounds__(THREADS) forward(pc__cuda_channels c)
 {
     typedef pc::math<T> M;

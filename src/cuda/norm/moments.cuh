@@ -12,6 +12,30 @@ template <class M> struct alignas(2 * sizeof(M)) pair {
     M first, second;
 };
 
+/* The sums of all threads of the block, in all of them. The room, a pair for each warp, is for one use in turn
+ * with another. */
+template <class M> __device__ __forceinline__ pair<M> over_block(pair<M> value, pair<M> *room)
+{
+    const int warps = (int)blockDim.x / 32;
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2) {
+        value.first += __shfl_xor_sync(0xffffffffu, value.first, distance);
+        value.second += __shfl_xor_sync(0xffffffffu, value.second, distance);
+    }
+    if (warps == 1)
+        return value;
+    if (threadIdx.x % 32 == 0)
+        room[threadIdx.x / 32] = value;
+    __syncthreads();
+    value = threadIdx.x % 32 < warps ? room[threadIdx.x % 32] : pair<M>{};
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2) {
+        value.first += __shfl_xor_sync(0xffffffffu, value.first, distance);
+        value.second += __shfl_xor_sync(0xffffffffu, value.second, distance);
+    }
+    return value;
+}
+
 template <class M> struct moments {
     M count, first, second;
 };

@@ -25,7 +25,8 @@ __global__ void __launch_bounds__(threads_of<LANES>, blocks_of<T, LANES, N>) hel
 {
     typedef pc::math<T> M;
     constexpr int groups = threads_of<LANES> / LANES;
-    __shared__ M between[2][threads_of<LANES> / 32][2], room[groups > 1 ? LANES * N * W : 1];
+    __shared__ pair<M> between[2][threads_of<LANES> / 32];
+    __shared__ M room[groups > 1 ? LANES * N * W : 1];
     const int lanes = lanes_of<LANES>(), lane = threadIdx.x % LANES, group = threadIdx.x / LANES, n = (int)r.n;
     const long long step = (long long)gridDim.x * groups;
     long long row = (long long)blockIdx.x * groups + group;

@@ -2,7 +2,7 @@
 #ifndef PC__CUDA_NORM_ROWS_BACKWARD_CUH
 #define PC__CUDA_NORM_ROWS_BACKWARD_CUH
 
-#include "cuda/norm/pack.cuh"
+#include "cuda/norm/moments.cuh"
 #include "cuda/norm/rows.h"
 
 #define ONE_BLOCK 256 /* threads of rows that are given so many; longer ones have as many as their packs are */
@@ -90,45 +90,30 @@ __device__ __forceinline__ void load(loaded<T, G, N, W> &to, const pc__cuda_norm
     to.rstd = row < r.rows ? static_cast<const pc::math<T> *>(r.rstd)[row] : pc::math<T>(0);
 }
 
-/* Each warp's two sums over all warps of the block. */
-template <class M> __device__ __forceinline__ void sum_warps(M &a, M &b, M (*room)[2])
-{
-    const int lane = threadIdx.x % 32;
-    if (lane == 0)
-        room[threadIdx.x / 32][0] = a, room[threadIdx.x / 32][1] = b;
-    __syncthreads();
-    const bool there = lane < (int)blockDim.x / 32;
-    a = there ? room[lane][0] : M(0), b = there ? room[lane][1] : M(0);
-#pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2) {
-        a += __shfl_xor_sync(0xffffffffu, a, distance);
-        b += __shfl_xor_sync(0xffffffffu, b, distance);
-    }
-}
-
 /* Two sums over LANES neighbouring threads, with one stop; the room is for one use in turn with another. */
-template <int LANES, class M> __device__ __forceinline__ void sum_both(M &a, M &b, M (*room)[2])
+template <int LANES, class M> __device__ __forceinline__ void sum_both(M &a, M &b, pair<M> *room)
 {
-#pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2) {
-        a += __shfl_xor_sync(0xffffffffu, a, distance);
-        b += __shfl_xor_sync(0xffffffffu, b, distance);
-    }
-    if (LANES == 32)
-        return;
     if constexpr (LANES > ONE_BLOCK) {
-        sum_warps(a, b, room);
-        return;
-    }
-    constexpr int warps = LANES / 32;
-    const int warp = threadIdx.x / 32, first = warp / warps * warps;
-    if (threadIdx.x % 32 == 0)
-        room[warp][0] = a, room[warp][1] = b;
-    __syncthreads();
-    a = b = 0;
+        const pair<M> all = over_block(pair<M>{a, b}, room);
+        a = all.first, b = all.second;
+    } else {
 #pragma unroll
-    for (int i = 0; i < warps; i++)
-        a += room[first + i][0], b += room[first + i][1];
+        for (int distance = 16; distance > 0; distance /= 2) {
+            a += __shfl_xor_sync(0xffffffffu, a, distance);
+            b += __shfl_xor_sync(0xffffffffu, b, distance);
+        }
+        if (LANES == 32)
+            return;
+        constexpr int warps = LANES / 32;
+        const int warp = threadIdx.x / 32, first = warp / warps * warps;
+        if (threadIdx.x % 32 == 0)
+            room[warp] = {a, b};
+        __syncthreads();
+        a = b = 0;
+#pragma unroll
+        for (int i = 0; i < warps; i++)
+            a += room[first + i].first, b += room[first + i].second;
+    }
 }
 
 /* Groups of a block that have a row add their sums to the first one's, in order. */
