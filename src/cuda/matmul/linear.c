@@ -115,22 +115,6 @@ static pc_status small_run(pc_stream *stream, const pc_call *call, const void *o
     return PC_OK;
 }
 
-PC__CUDA_KERNEL(gelu);
-PC__CUDA_KERNEL(gelu_tanh);
-
-/* A gelu in place behind its product, which none of those that are for all products does. */
-static pc_status gelu_behind(pc_stream *stream, const pc_call *call, const pc__cuda_gemm *g)
-{
-    pc__cuda_gemm product = *g;
-    pc_tensor *y = call->out[0];
-    const pc_call then = {.op = call->op, .in = &y, .n_in = 1, .n_out = 1, .out = {y}};
-    product.activation = PC_ACTIVATION_NONE;
-    PC__TRY(pc__matmul_run(stream, call, &product));
-    if (((const pc__cuda_stream *)stream->implementation)->prepares)
-        return PC_OK;
-    return g->activation == PC_ACTIVATION_GELU ? pc__cuda_op_gelu(stream, &then) : pc__cuda_op_gelu_tanh(stream, &then);
-}
-
 static pc_status product_run(pc_stream *stream, const pc_call *call, const void *of, void *workspace, bool *done)
 {
     (void)workspace, (void)done;
@@ -138,7 +122,7 @@ static pc_status product_run(pc_stream *stream, const pc_call *call, const void 
     if (call->n_out > 1)
         return pc__matmul_gelu(stream, call, product, call->out[1]);
     return product->activation == PC_ACTIVATION_GELU || product->activation == PC_ACTIVATION_GELU_TANH
-               ? gelu_behind(stream, call, product)
+               ? pc__matmul_gelu_apart(stream, call, product, (pc_activation_kind)product->activation, call->out[0])
                : pc__matmul_run(stream, call, product);
 }
 
