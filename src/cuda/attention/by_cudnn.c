@@ -18,7 +18,7 @@ enum { CONFIGS = 8 };
 #define WORTH 2.5e8
 #define WORTH_BACKWARD 2e7 /* who trains calls often, and ours take twice as long */
 enum { WORTH_ROWS = 768 };
-/* The gradients of heads so small, of which cuDNN fills its tiles of 64 with zeros, are ours from so many rows on. */
+/* The gradients of heads so small, of which cuDNN fills its tiles of 64 with zeros, are not from so many rows on. */
 enum { SMALL = 16, SMALL_ROWS = 512 };
 /* Scores' gradients at a time, in bytes: longer batches go in parts. */
 #define SLOPES_MOST ((int64_t)512 << 20)
@@ -76,10 +76,11 @@ static int64_t slopes_of_a_head(const pc__cuda_attention *a)
     return pc__attention_slopes(&(pc__attention_shape){.b = 1, .h = 1, .l = a->l, .s = a->s});
 }
 
-static bool is_small(const pc__attention_problem *p)
+static bool is_worth_it(const pc__attention_problem *p, double work)
 {
     const pc__cuda_attention *a = &p->a;
-    return p->backward && a->e <= SMALL && a->ev <= SMALL && a->l >= SMALL_ROWS && a->s >= SMALL_ROWS;
+    const bool small = p->backward && PC__MAX(a->e, a->ev) <= SMALL && PC__MIN(a->l, a->s) >= SMALL_ROWS;
+    return !small && (work >= (p->backward ? WORTH_BACKWARD : WORTH) || PC__MAX(a->l, a->s) >= WORTH_ROWS);
 }
 
 bool pc__attention_cudnn_supports(const pc_stream *stream, const void *problem)
@@ -94,9 +95,7 @@ bool pc__attention_cudnn_supports(const pc_stream *stream, const void *problem)
         return false;
     if (!pc__rows_takes_all(p->backward ? &pc__attention_backward_rows : &pc__attention_rows, stream,
                             pc__attention_cudnn_supports) &&
-        (choice == PC_CHOICE_OWN || (choice != PC_CHOICE_CUDNN && is_small(p)) ||
-         (choice != PC_CHOICE_CUDNN && work < (p->backward ? WORTH_BACKWARD : WORTH) &&
-          PC__MAX(a->l, a->s) < WORTH_ROWS)))
+        (choice == PC_CHOICE_OWN || (choice != PC_CHOICE_CUDNN && !is_worth_it(p, work))))
         return false;
     return all_lie_right(p) && (!p->backward || slopes_of_a_head(a) <= SLOPES_MOST) && !pc__cudnn_missing();
 }

@@ -64,12 +64,6 @@ template <class R> struct scoring {
         return added ? product * scale + added[at] : product * scale;
     }
 
-    /* The same where there is no mask. */
-    __device__ R without_mask(R product, int query, int key) const
-    {
-        return is_seen(query, key) ? product * scale : -static_cast<R>(INFINITY);
-    }
-
     /* What a dropout multiplies a weight by. */
     __device__ R factor(int query, int key) const
     {

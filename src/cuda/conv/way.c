@@ -19,16 +19,13 @@ static bool shape_of(const pc_stream *stream, const pc__conv_piece *p, pc__conv_
     const pc__cuda_conv *s = &p->s;
     const pc__cuda_stream *face = stream->implementation;
     const bool ours = s->activation != PC_ACTIVATION_NONE && s->activation != PC_ACTIVATION_RELU && s->pool == 1;
-    const bool kept = s->planes && (s->x_planes || s->c == 1) && s->pool == 1 && p->direction == PC__CONV_FORWARD &&
-                      s->dtype == PC_F32;
+    *shape = pc__conv_shape_of(p);
+    const bool kept = s->pool == 1 && pc__conv_keeps_planes(shape);
     if (ours || (!kept && (s->planes || s->x_planes)) || s->dtype == PC_F64 || s->n > INT32_MAX || !p->result ||
         face->scratch_level != 0)
         return false;
-    if (!on_16_bytes(p->x) || !on_16_bytes(p->weight) || !on_16_bytes(p->bias) || !on_16_bytes(p->dy) ||
-        !on_16_bytes(p->result))
-        return false;
-    *shape = pc__conv_shape_of(p);
-    return true;
+    return on_16_bytes(p->x) && on_16_bytes(p->weight) && on_16_bytes(p->bias) && on_16_bytes(p->dy) &&
+           on_16_bytes(p->result);
 }
 
 bool pc__conv_same_format(const pc__conv_way *a, const pc__conv_way *b)
@@ -191,14 +188,13 @@ pc_status pc__conv_choose(pc_stream *stream, const pc_call *call, pc__conv_piece
     p->way = NULL, p->own = NULL;
     if (choice == PC_CHOICE_OWN || !shape_of(stream, p, &shape))
         return PC_OK;
-    const bool kept = shape.planes && pc__conv_keeps_planes(&shape);
     const int format = choice == PC_CHOICE_MEASURED ? 0
-                       : shape.planes               ? kept ? PC__CONV_PLANES : -1
+                       : shape.planes               ? (int)PC__CONV_PLANES
                        : choice == PC_CHOICE_RULE
                            ? pc__conv_is_grouped(p) ? by_rule_of_groups(p, &shape) : by_rule(stream, p, &shape)
                        : pc__conv_is_grouped(p) ? (int)pc__conv_grouped_format(&shape)
                                                 : (int)pc__conv_usual_format(&shape);
-    if (format < 0 || (shape.planes && !kept) || (p->s.pool > 1 && !pools_apart(stream, p, choice)))
+    if (format < 0 || (p->s.pool > 1 && !pools_apart(stream, p, choice)))
         return PC_OK;
     shape.format = format;
     if (pc__cudnn_missing()) {
