@@ -153,20 +153,13 @@ class Op:
         y = self.function(*[t.float() if self.wide else t for t in self.inputs])
         return self.told(y.to(self.inputs[0].dtype) if self.wide else y, self.leaves, self.gradient)
 
-    def spread(self):
-        raise RuntimeError("nothing to vary")
-
     def exact(self, device=None):
-        """In float64: what both sides' sums are but for rounding."""
+        """In float64, where the inputs are or elsewhere: what both sides' sums are but for rounding."""
         wide = [(t.detach().double() if t.is_floating_point() else t).to(device or t.device) for t in self.inputs]
         leaves = [(name, wide[next(i for i, t in enumerate(self.inputs) if t is leaf)]) for name, leaf in self.leaves]
         for _, leaf in leaves:
             leaf.requires_grad_()
         return self.told(self.function(*wide), leaves, self.gradient.to(wide[0]) if leaves else None)
-
-    def exact_by_cpu(self):
-        """The same elsewhere: on a GPU avg_pool2d's gradient of channels-last pictures with a border is another number."""
-        return self.exact("cpu")
 
     @staticmethod
     def told(y, leaves, gradient):
