@@ -145,6 +145,9 @@ macro(paracord_levels owner)
         # Stacks that the sanitizer keeps after return lie on 32 bytes, and vectors of 64 crash there (GCC's bug 110027).
         target_compile_options(paracord_cpu_${level} PRIVATE --param=asan-use-after-return=0)
       endif()
+      # Nothing is thrown through kernels, and no caller of a user's runs in one: tables to unwind them, a twentieth of the
+      # library, are for debuggers, which -g writes them for.
+      target_compile_options(paracord_cpu_${level} PRIVATE -fno-asynchronous-unwind-tables -fno-unwind-tables)
       target_compile_definitions(paracord_cpu_${level} PRIVATE PC__LEVEL=${level} PC__LEVEL_${level})
       target_compile_options(paracord_cpu_${level} PRIVATE ${PARACORD_LEVEL_FLAGS_${level}} ${speed} -ffp-contract=fast
         -fno-signed-zeros)

@@ -8,7 +8,7 @@ endfunction()
 
 set(house ${CMAKE_CURRENT_SOURCE_DIR}/house)
 house_test(exports ${house}/exports $<TARGET_FILE:paracord> $<TARGET_FILE:paracord_tools> ${PROJECT_SOURCE_DIR}/include)
-house_test(size ${house}/size $<TARGET_FILE:paracord> 4955000)
+house_test(size ${house}/size $<TARGET_FILE:paracord> 4760000)
 house_test(size.tools ${house}/size $<TARGET_FILE:paracord_tools> 560000)
 house_test(headers.c ${house}/headers ${PROJECT_SOURCE_DIR}/include ${CMAKE_C_COMPILER} -x c -std=c11 -pedantic)
 house_test(headers.cxx ${house}/headers ${PROJECT_SOURCE_DIR}/include ${PARACORD_CXX} -x c++ -std=c++20)
