@@ -33,6 +33,13 @@ elseif(PARACORD_WITH_CUDA)
 endif()
 message(STATUS "NVIDIA GPUs (libparacord-cuda.so): ${state}")
 
+if(PARACORD_CUDA_RELEASE OR CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.9) # which cannot
+  set(PARACORD_CUDA_DRAFT OFF)
+endif()
+if(PARACORD_CUDA_DRAFT) # nor is what runs on the CPU made fast
+  string(REPLACE "-O3" "" CMAKE_CUDA_FLAGS_RELEASE "${CMAKE_CUDA_FLAGS_RELEASE}")
+endif()
+
 # What the plug-in shares with the library as source: small, and without state.
 set(PARACORD_CUDA_SHARED src/tensor/dtype.c src/tensor/shape.c src/tensor/freeze.c src/tensor/floats.c)
 
@@ -58,7 +65,8 @@ function(paracord_cuda)
   add_library(paracord_cuda MODULE ${kernels} $<TARGET_OBJECTS:paracord_cuda_host>)
   target_include_directories(paracord_cuda PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_options(paracord_cuda PRIVATE
-    $<$<COMPILE_LANGUAGE:CUDA>:-O3 --expt-relaxed-constexpr -Xcompiler=-Wall,-fvisibility=hidden>)
+    $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -Xcompiler=-Wall,-fvisibility=hidden>
+    $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<NOT:$<BOOL:${PARACORD_CUDA_DRAFT}>>>:-O3>)
   if(PARACORD_CUDA_RELEASE AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8) # a third of the size
     target_compile_options(paracord_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>)
   endif()
@@ -71,7 +79,7 @@ function(paracord_cuda)
   # Weights of attention: a power of two is one instruction where what is next to 0 becomes it.
   set_source_files_properties(src/cuda/attention/units.cu src/cuda/attention/units_backward.cu PROPERTIES
     COMPILE_OPTIONS -ftz=true)
-  if(PARACORD_CUDA_DRAFT AND NOT PARACORD_CUDA_RELEASE AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.9)
+  if(PARACORD_CUDA_DRAFT)
     list(FILTER kernels EXCLUDE REGEX "/conv/conv[.]cu$") # whose shared memory is too much until unused parts of it are gone
     set_property(SOURCE ${kernels} APPEND PROPERTY COMPILE_OPTIONS --Ofast-compile=max)
   endif()
