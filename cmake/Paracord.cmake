@@ -79,13 +79,20 @@ function(paracord_carried target)
   install(TARGETS ${target} RUNTIME DESTINATION ${folder} COMPONENT tests EXCLUDE_FROM_ALL)
 endfunction()
 
+# Tests are hundreds of executables with the whole library each: by the first of these that there is. binutils' usual linker takes
+# three times as long as mold.
+include(CheckLinkerFlag)
+foreach(linker mold gold)
+  check_linker_flag(C -fuse-ld=${linker} PARACORD_LINKS_BY_${linker})
+  if(PARACORD_LINKS_BY_${linker} AND NOT PARACORD_QUICK_LINKER)
+    set(PARACORD_QUICK_LINKER $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-fuse-ld=${linker}>)
+  endif()
+endforeach()
+
 if(PARACORD_SANITIZE)
-  add_link_options(-fsanitize=${PARACORD_SANITIZE})
-  # Tests are 60 MB each then, a third of that to be relocated, at each start too.
-  include(CheckLinkerFlag)
-  check_linker_flag(C -fuse-ld=gold PARACORD_GOLD) # which is twice as fast as binutils' other linker
-  set(executable $<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>)
-  add_link_options($<${executable}:-no-pie> $<$<AND:${executable},$<BOOL:${PARACORD_GOLD}>>:-fuse-ld=gold>)
+  # Executables are 40 MB each then, a third of which would be relocated at each start.
+  add_link_options(-fsanitize=${PARACORD_SANITIZE} $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie>
+    ${PARACORD_QUICK_LINKER})
 endif()
 
 # Kernels in src/cpu/level are compiled once per SIMD level of the architecture, each into names of its own
