@@ -1,5 +1,6 @@
 /* graph.c: a graph is a list of calls and functions, run one after the other. */
 #include "cpu/cpu.h"
+#include "device/trace.h"
 #include "tensor/freeze.h"
 
 typedef struct step {
@@ -7,6 +8,7 @@ typedef struct step {
     pc_call *call; /* NULL: of a function */
     void (*function)(void *context);
     void *context;
+    pc__site site;
 } step;
 
 typedef struct recording {
@@ -34,9 +36,9 @@ static pc_status record(recording *r, const step *s)
     return PC_OK;
 }
 
-static pc_status record_call(recording *r, pc__kernel kernel, const pc_call *call)
+static pc_status record_call(recording *r, pc__kernel kernel, const pc_call *call, pc__site site)
 {
-    const step s = {.kernel = kernel, .call = pc__call_freeze(call, 0)};
+    const step s = {.kernel = kernel, .call = pc__call_freeze(call, 0), .site = site};
     const pc_status status = s.call ? record(r, &s) : PC_ERR_MEMORY;
     if (status != PC_OK)
         pc__free(s.call);
@@ -45,9 +47,8 @@ static pc_status record_call(recording *r, pc__kernel kernel, const pc_call *cal
 
 pc_status pc__cpu_submit(pc_stream *stream, pc__kernel kernel, const pc_call *call, const pc__work *work)
 {
-    (void)work;
     pc_graph *graph = pc__graph_of(stream);
-    return graph ? record_call(graph->implementation, kernel, call) : kernel(stream, call);
+    return graph ? record_call(graph->implementation, kernel, call, work->site) : kernel(stream, call);
 }
 
 pc_status pc__cpu_host_call(pc_stream *stream, void (*function)(void *context), void *context, const pc__work *work)
@@ -61,13 +62,29 @@ pc_status pc__cpu_host_call(pc_stream *stream, void (*function)(void *context), 
     return PC_OK;
 }
 
+/* In the timeline as if it had been called now. */
+static pc_status run_call(const step *s, pc_stream *stream)
+{
+    const int64_t started = pc__tracing() ? pc__now() : 0;
+    const pc_status status = s->kernel(stream, s->call);
+    if (started)
+        pc__trace_host_done(&(pc__trace_host){.kind = "op",
+                                              .name = s->call->op->name,
+                                              .started = started,
+                                              .ended = pc__now(),
+                                              .device = stream->device,
+                                              .stream = stream->id,
+                                              .site = s->site});
+    return status;
+}
+
 pc_status pc__cpu_graph_launch(pc_graph *graph, pc_stream *stream, const pc__work *work)
 {
     (void)work;
     const recording *r = graph->implementation;
     for (int i = 0; i < r->count; i++)
         if (r->steps[i].call)
-            PC__TRY(r->steps[i].kernel(stream, r->steps[i].call));
+            PC__TRY(run_call(&r->steps[i], stream));
         else
             r->steps[i].function(r->steps[i].context);
     return PC_OK;

@@ -1,7 +1,9 @@
 /* The timeline's file: what the hooks are told comes out as rows, bars and arrows. */
 #include "trace_file.h"
 
+#include <paracord/stream.h>
 #include <paracord/memory.h>
+#include <paracord/ops.h>
 
 static void rows_and_bars(void **state)
 {
@@ -82,6 +84,31 @@ static void host_rows(void **state)
 }
 
 /* Both ends are known in any order, several works wait for one, and what never ends is given up. */
+/* The CPU does a recording's ops when it is launched, each a bar of that time, by the line that recorded it. */
+static void launches_on_the_cpu(void **state)
+{
+    (void)state;
+    char line[1024];
+    PC_SCOPE {
+        pc_stream *stream = pc_stream_current(PC_DEVICE_CPU);
+        pc_tensor *x = pc_ones(PC_SHAPE(64), PC_F32, PC_DEVICE_CPU);
+        assert_ok(pc_graph_begin(stream));
+        assert_non_null(pc_cumsum(x, 0));
+        pc_graph *graph = pc_graph_end(stream);
+        assert_non_null(graph);
+        assert_ok(pc_trace_start(path));
+        for (int i = 0; i < 3; i++)
+            assert_ok(pc_graph_launch(graph, NULL));
+        assert_ok(pc_trace_stop());
+        pc_graph_free(graph);
+    }
+    char *text = whole_trace();
+    assert_int_equal(
+        lines_with(text, line, "\"cumsum\"", "\"cat\":\"op\"", "\"ph\":\"X\"", "launches_on_the_cpu", NULL), 3);
+    assert_true(number_in(line, "dur") > 0);
+    free(text);
+}
+
 static void arrows(void **state)
 {
     (void)state;
@@ -204,8 +231,9 @@ static void without_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_memory), cmocka_unit_test(rows_and_bars), cmocka_unit_test(host_rows),
-        cmocka_unit_test(arrows),         cmocka_unit_test(any_text),      cmocka_unit_test(states),
+        cmocka_unit_test(without_memory), cmocka_unit_test(rows_and_bars),       cmocka_unit_test(host_rows),
+        cmocka_unit_test(arrows),         cmocka_unit_test(launches_on_the_cpu), cmocka_unit_test(any_text),
+        cmocka_unit_test(states),
     };
     return cmocka_run_group_tests_name("device.trace", tests, make_folder, remove_folder);
 }
