@@ -2,7 +2,8 @@
  * torch.save (.pth, .pt) are read, too, by what is in the file, and nothing in them is run. Where that is a training's
  * checkpoint, its tensors are those of the one dictionary in it that is called state_dict, model, model_state_dict or
  * model_state; if there is none, or several are, tensors of all dictionaries (and lists) in it count, with the names of these in
- * front: "generator.0.weight", which .prefix = "generator." then takes as a module's "0.weight".
+ * front: "generator.0.weight", which .prefix = "generator." then takes as a module's "0.weight". An index as transformers writes it
+ * beside weights in several files (model.safetensors.index.json) is opened as if they were one, of the tensors that it names.
  *
  *     if (pc_weights_save(net, "net.safetensors") != PC_OK)
  *         return pc_report(stderr);

@@ -233,23 +233,17 @@ static pc_status read_weights(const char *path, pc_module *gpt, int layers)
     return status;
 }
 
-/* model.safetensors; pytorch_model.bin where that alone is there, as in older folders. */
+/* The first of these names that is there: weights in one file, in several, and the same as older folders have them. */
 static pc_status path_of_weights(const char *folder, char path[PATH_MAX])
 {
-    char older[PATH_MAX], list[PATH_MAX];
-    PC__TRY(path_of(folder, "pytorch_model.bin", older));
-    PC__TRY(path_of(folder, "model.safetensors.index.json", list));
-    PC__TRY(path_of(folder, "model.safetensors", path));
-    if (access(path, F_OK) == 0)
-        return PC_OK;
-    if (access(older, F_OK) == 0)
-        memcpy(path, older, sizeof older);
-    else if (access(list, F_OK) == 0)
-        return pc__fail(PC_ERR_UNSUPPORTED,
-                        "the weights in %s are in several files, which are not read: save them as one "
-                        "(transformers: save_pretrained with a large max_shard_size)",
-                        folder);
-    return PC_OK;
+    static const char *const names[] = {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
+                                        "pytorch_model.bin.index.json"};
+    for (int i = 0; i < PC__COUNT(names); i++) {
+        PC__TRY(path_of(folder, names[i], path));
+        if (access(path, F_OK) == 0)
+            return PC_OK;
+    }
+    return path_of(folder, names[0], path); /* which is missed then */
 }
 
 pc_module *pc_gpt_open(const char *folder, pc_device device)

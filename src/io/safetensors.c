@@ -31,7 +31,7 @@ static pc_status no_file(const pc_weights *w)
     return pc__fail(PC_ERR_FORMAT, "%s is not a safetensors file, nor one of torch.save", w->path);
 }
 
-static pc_status read_header(pc_weights *w, int64_t size)
+static pc_status read_header(pc_weights *w, int64_t size, bool may_be_index)
 {
     uint8_t front[64] = {0};
     uint64_t n = 0;
@@ -40,6 +40,8 @@ static pc_status read_header(pc_weights *w, int64_t size)
         return pc__fail_lfs(w->path);
     if (pc__is_torch_file(front))
         return pc__torch_file_index(w, size);
+    if (may_be_index && pc__is_weights_index(front))
+        return pc__weights_index(w, size);
     for (int i = 7; i >= 0; i--)
         n = n << 8 | front[i];
     if (front[8] != '{' || n < 2 || n > HEADER_MAX)
@@ -57,9 +59,8 @@ static pc_status read_header(pc_weights *w, int64_t size)
     return status;
 }
 
-pc_weights *pc_weights_open(const char *path)
+static pc_weights *open_file(const char *path, bool may_be_index)
 {
-    PC__NEED_OR(NULL, path);
     int64_t size = 0;
     pc_weights *w = pc__calloc(1, sizeof *w);
     if (!w)
@@ -71,11 +72,22 @@ pc_weights *pc_weights_open(const char *path)
         status =
             pc__fail(PC_ERR_FILE, "cannot read %s: safetensors are read in any order, from a file and no pipe", path);
     if (status == PC_OK)
-        status = read_header(w, size);
+        status = read_header(w, size, may_be_index);
     if (status == PC_OK)
         return w;
     pc_weights_free(w);
     return NULL;
+}
+
+pc_weights *pc_weights_open(const char *path)
+{
+    PC__NEED_OR(NULL, path);
+    return open_file(path, true);
+}
+
+pc_weights *pc__weights_open_one(const char *path)
+{
+    return open_file(path, false);
 }
 
 void pc_weights_free(pc_weights *w)
@@ -90,6 +102,9 @@ void pc_weights_free(pc_weights *w)
         pc__free(w->notes[i].key);
         pc__free(w->notes[i].text);
     }
+    for (int i = 0; i < w->shard_count; i++)
+        pc_weights_free(w->shards[i]);
+    pc__free(w->shards);
     pc__free(w->list);
     pc__free(w->notes);
     pc__free(w->path);
@@ -180,9 +195,10 @@ static pc_tensor *read_bytes(const pc_weights *w, const pc__weight *t, pc_shape 
 {
     pc_tensor *out = pc_empty(shape, t->type->dtype, PC_DEVICE_CPU);
     uint8_t *data = out ? pc__data(out) : NULL;
+    const pc_weights *file = w->shards ? w->shards[t->shard] : w;
     if (!out || !t->count)
         return out;
-    if (pc__weights_bytes(w, w->start + t->begin, data, (size_t)(t->end - t->begin)) != PC_OK)
+    if (pc__weights_bytes(file, file->start + t->begin, data, (size_t)(t->end - t->begin)) != PC_OK)
         return pc__tensor_discard(out);
     if (t->type->how == 'w')
         widen(t, data, (int)pc_dtype_size(t->type->dtype));

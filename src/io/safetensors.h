@@ -54,6 +54,7 @@ typedef struct pc__weight {
     int64_t begin, end; /* bytes behind the header */
     bool turned;        /* of torch.save: it lies in another order than C's, dimension order[0] outermost */
     int8_t order[PC_MAX_DIMS];
+    int shard; /* of an index: the file that it is in */
 } pc__weight;
 
 typedef struct pc__weight_note {
@@ -67,7 +68,17 @@ struct pc_weights {
     pc__weight *list;
     pc__weight_note *notes;
     int count, room, note_count, note_room;
+    pc_weights **shards; /* of an index: the files that it names, opened */
+    int shard_count, shard_room;
 };
+
+/* A file that is no index. */
+pc_weights *pc__weights_open_one(const char *path);
+
+/* weights_index.c: whether a file of which that is the front is an index, and fill in the list of `w`, which is one of size bytes,
+ * open. PC_ERR_FORMAT, and what opening its files gives. On failure what was read by then is there. */
+bool pc__is_weights_index(const uint8_t *front);
+pc_status pc__weights_index(pc_weights *w, int64_t size);
 
 /* Read the header's n bytes into `weights`, whose path is set, and check it against `left`, the bytes behind it. On failure
  * what was read by then is there. */

@@ -151,6 +151,38 @@ static void older_folders(void **state)
     pc_module_free(older);
 }
 
+/* Every second tensor of model.safetensors in a file of its own, and an index of both instead of it. */
+static void in_two_files(const char *folder)
+{
+    char path[128];
+    pc__text index = {0};
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    pc_weights *file = pc_weights_open(path);
+    pc__text_add(&index, "{\"metadata\": {}, \"weight_map\": {");
+    PC_SCOPE {
+        pc_parameter half[2][64];
+        for (int i = 0; i < pc_weights_count(file); i++) {
+            pc_weights_entry entry;
+            assert_ok(pc_weights_query(file, i, &entry));
+            pc_parameter *to = &half[i % 2][i / 2];
+            snprintf(to->name, sizeof to->name, "%s", entry.name);
+            to->tensor = pc_weights_read(file, entry.name, PC_DEVICE_CPU);
+            pc__text_add(&index, "%s\"%s\": \"part%d.safetensors\"", i ? ", " : "", entry.name, i % 2);
+        }
+        for (int i = 0; i < 2; i++) {
+            snprintf(path, sizeof path, "%s/part%d.safetensors", folder, i);
+            assert_ok(pc_weights_write(path, half[i], (pc_weights_count(file) + 1 - i) / 2, NULL));
+        }
+    }
+    pc__text_add(&index, "}}");
+    snprintf(path, sizeof path, "%s/model.safetensors.index.json", folder);
+    assert_ok(pc__file_write(path, index.data, index.length));
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    unlink(path);
+    pc_weights_free(file);
+    pc__text_free(&index);
+}
+
 static void files_come_back(void **state)
 {
     (void)state;
@@ -182,12 +214,20 @@ static void files_come_back(void **state)
     assert_int_equal(entry.shape.dim[0], 8);
     assert_int_equal(entry.shape.dim[1], 24);
     pc_weights_free(file);
-    unlink(path);
+    in_two_files(folder);
+    pc_module *from_two = pc_gpt_open(folder, test_device());
+    assert_not_null_ok(from_two);
+    assert_int_equal(pc_module_parameter_list(from_two, other, 64), n);
+    for (int i = 0; i < n; i++)
+        PC_SCOPE
+            assert_true(pc_item(pc_all(pc_eq(list[i].tensor, other[i].tensor))) == 1);
+    pc_module_free(from_two);
+    static const char *const files[] = {"model.safetensors.index.json", "part0.safetensors", "part1.safetensors"};
+    for (int i = 0; i < PC__COUNT(files); i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        assert_int_equal(unlink(path), 0);
+    }
     assert_fails(pc_gpt_open(folder, test_device()), PC_ERR_FILE, "model.safetensors");
-    snprintf(path, sizeof path, "%s/model.safetensors.index.json", folder);
-    assert_ok(pc__file_write(path, "{}", 2));
-    assert_fails(pc_gpt_open(folder, test_device()), PC_ERR_UNSUPPORTED, "in several files");
-    unlink(path);
     snprintf(path, sizeof path, "%s/config.json", folder);
     const char *wrong[] = {"{\"model_type\": \"llama\"}", "{\"activation_function\": \"relu\"}",
                            "{\"tie_word_embeddings\": false}", "{\"layer_norm_epsilon\": 1e-6}"};
