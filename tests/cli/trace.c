@@ -129,6 +129,9 @@ static void compute_bound_and_host_bound(void **state)
     host(&t, "op", "matmul", 0, 40);
     end_trace(&t);
     assert_bound(t.path.s, "no-work", "no device worked; the host's ops took 40.0 us in all");
+    job_end e;
+    run(&e, "trace", "summary", t.path.s);
+    assert_non_null(strstr(e.out, "The host did ops for 40.0 us"));
 }
 
 static void lanes_overlap_and_own_times(void **state)
