@@ -191,8 +191,8 @@ static void print_queuing(const pc_timeline_summary *s, int most)
     int n = shown(s->queuing_count, most);
     if (!n)
         return;
-    snprintf(title, sizeof title, "The host %s ops for %s: total, count, mean",
-             s->verdict == PC_TIMELINE_NO_WORK ? "did" : "queued", duration(s->queuing, text));
+    snprintf(title, sizeof title, "The host %s ops for %s: total, count, mean", s->causes.device ? "queued" : "did",
+             duration(s->queuing, text));
     heading(title, s->queuing_count - n);
     for (int i = 0; i < n; i++) {
         const pc_timeline_queuing *queuing = &s->queuings[i];

@@ -83,9 +83,11 @@ endfunction()
 # three times as long as mold.
 include(CheckLinkerFlag)
 foreach(linker mold gold)
+  unset(PARACORD_LINKS_BY_${linker} CACHE) # asked each time: packages come and go
   check_linker_flag(C -fuse-ld=${linker} PARACORD_LINKS_BY_${linker})
   if(PARACORD_LINKS_BY_${linker} AND NOT PARACORD_QUICK_LINKER)
-    set(PARACORD_QUICK_LINKER $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-fuse-ld=${linker}>)
+    set(PARACORD_QUICK_LINKER
+      $<$<AND:$<LINK_LANGUAGE:C>,$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>>:-fuse-ld=${linker}>)
   endif()
 endforeach()
 
@@ -152,8 +154,8 @@ macro(paracord_levels owner)
         # Stacks that the sanitizer keeps after return lie on 32 bytes, and vectors of 64 crash there (GCC's bug 110027).
         target_compile_options(paracord_cpu_${level} PRIVATE --param=asan-use-after-return=0)
       endif()
-      # Nothing is thrown through kernels, and no caller of a user's runs in one: tables to unwind them, a twentieth of the
-      # library, are for debuggers, which -g writes them for.
+      # Nothing is thrown through kernels: the only functions of a user's that they call are an allocator's. Tables to unwind
+      # them, a twentieth of the library, are for debuggers, which -g writes them for.
       target_compile_options(paracord_cpu_${level} PRIVATE -fno-asynchronous-unwind-tables -fno-unwind-tables)
       target_compile_definitions(paracord_cpu_${level} PRIVATE PC__LEVEL=${level} PC__LEVEL_${level})
       target_compile_options(paracord_cpu_${level} PRIVATE ${PARACORD_LEVEL_FLAGS_${level}} ${speed} -ffp-contract=fast

@@ -3,7 +3,8 @@
  * checkpoint, its tensors are those of the one dictionary in it that is called state_dict, model, model_state_dict or
  * model_state; if there is none, or several are, tensors of all dictionaries (and lists) in it count, with the names of these in
  * front: "generator.0.weight", which .prefix = "generator." then takes as a module's "0.weight". An index as transformers writes it
- * beside weights in several files (model.safetensors.index.json) is opened as if they were one, of the tensors that it names.
+ * beside weights in several files (model.safetensors.index.json) is opened as if they were one, of the tensors that it names and
+ * without notes; all of its files are open as long as it is.
  *
  *     if (pc_weights_save(net, "net.safetensors") != PC_OK)
  *         return pc_report(stderr);

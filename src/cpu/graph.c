@@ -62,19 +62,12 @@ pc_status pc__cpu_host_call(pc_stream *stream, void (*function)(void *context), 
     return PC_OK;
 }
 
-/* In the timeline as if it had been called now. */
+/* In the timeline as if it had been called now, within its launch. */
 static pc_status run_call(const step *s, pc_stream *stream)
 {
     const int64_t started = pc__tracing() ? pc__now() : 0;
     const pc_status status = s->kernel(stream, s->call);
-    if (started)
-        pc__trace_host_done(&(pc__trace_host){.kind = "op",
-                                              .name = s->call->op->name,
-                                              .started = started,
-                                              .ended = pc__now(),
-                                              .device = stream->device,
-                                              .stream = stream->id,
-                                              .site = s->site});
+    pc__trace_op_done(s->call->op->name, NULL, started, stream->device, stream->id, s->site);
     return status;
 }
 

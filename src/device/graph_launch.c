@@ -6,6 +6,7 @@
 #include "device/failure.h"
 #include "device/order.h"
 #include "device/plan.h"
+#include "device/trace.h"
 
 /* What launches read has contents. */
 static pc_status check_contents(pc_graph *graph)
@@ -86,17 +87,26 @@ static void lead_ordered(const pc_graph *graph, const pc_stream *stream, uint64_
     }
 }
 
+/* On a device that works at once. */
+static pc_status launch_now(pc_graph *graph, pc_stream *stream, const pc__work *work)
+{
+    PC__TRY(settle_all(graph));
+    PC__TRY(check_contents(graph));
+    const int64_t started = pc__tracing() ? pc__now() : 0;
+    const pc__site site = started ? pc__site_here() : 0;
+    const pc_status status = graph->backend->graph_launch(graph, stream, work);
+    pc__trace_op_done(work->name, NULL, started, stream->device, stream->id, site);
+    if (status == PC_OK)
+        heal(graph);
+    return status;
+}
+
 static pc_status launch(pc_graph *graph, pc_stream *stream)
 {
     raise_versions(graph);
     pc__work work = {.name = "graph"};
-    if (graph->backend->immediate) {
-        PC__TRY(settle_all(graph));
-        PC__TRY(check_contents(graph));
-        PC__TRY(graph->backend->graph_launch(graph, stream, &work));
-        heal(graph);
-        return PC_OK;
-    }
+    if (graph->backend->immediate)
+        return launch_now(graph, stream, &work);
     PC__TRY(pc__queue_open(stream, &work));
     pc_status status = check_contents(graph);
     if (status == PC_OK)

@@ -81,15 +81,7 @@ void pc__queue_close(pc_stream *stream, const pc__work *work, pc_status status)
     stream->workspaces = (pc__workspaces){0};
     pthread_mutex_unlock(&stream->lock);
     pc__workspaces_give(&used, stream, work->ticket);
-    if (work->queued)
-        pc__trace_host_done(&(pc__trace_host){.kind = "op",
-                                              .name = work->name,
-                                              .note = work->note,
-                                              .started = work->queued,
-                                              .ended = pc__now(),
-                                              .device = stream->device,
-                                              .stream = stream->id,
-                                              .site = work->site});
+    pc__trace_op_done(work->name, work->note, work->queued, stream->device, stream->id, work->site);
 }
 
 /* Across backends there is no other way than the host's. */

@@ -81,6 +81,20 @@ void pc__trace_host_done(const pc__trace_host *event)
     pc__trace_leave();
 }
 
+void pc__trace_op_done(const char *name, const char *note, int64_t started, pc_device device, uint32_t stream,
+                       pc__site site)
+{
+    if (started)
+        pc__trace_host_done(&(pc__trace_host){.kind = "op",
+                                              .name = name,
+                                              .note = note,
+                                              .started = started,
+                                              .ended = pc__now(),
+                                              .device = device,
+                                              .stream = stream,
+                                              .site = site});
+}
+
 void pc__trace_mark(const char *name, const char *note, pc__site site)
 {
     const char *place;

@@ -51,6 +51,10 @@ typedef struct pc__trace_host {
 } pc__trace_host;
 void pc__trace_host_done(const pc__trace_host *event);
 
+/* The same of an op that was done or queued on a stream, from `started` to now; 0: the trace was off then, and nothing is told. */
+void pc__trace_op_done(const char *name, const char *note, int64_t started, pc_device device, uint32_t stream,
+                       pc__site site);
+
 /* A collective call of a rank, which is a process or a thread of one. Where the host does it, when it was entered and done;
  * of one that is queued (started 0) the stream and ticket of the work that is it. */
 typedef struct pc__trace_collective {

@@ -36,15 +36,16 @@ static bool same_folder(const char *one, const char *other)
     return one && stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-static const char *const networks[] = {"model.safetensors", "pytorch_model.bin"};
+#define NETWORKS                                                                                                       \
+    "model.safetensors", "pytorch_model.bin", "model.safetensors.index.json", "pytorch_model.bin.index.json"
+static const char *const networks[] = {NETWORKS};
 
 /* What no training has left there is somebody else's. A tokenizer that it takes from there is written as it was. */
 static pc_status leave_others(const pc__gpt_training *t)
 {
-    static const char *const names[] = {"model.safetensors", "pytorch_model.bin", "config.json",
-                                        "report.html",       "vocab.json",        "merges.txt"};
-    enum { TOKENS = 4 };
-    const int count = same_folder(t->o.tokens, t->o.out) ? TOKENS : PC__COUNT(names);
+    static const char *const names[] = {NETWORKS, "config.json", "report.html", "vocab.json", "merges.txt"};
+    enum { TOKENS = 2 }; /* at the end */
+    const int count = PC__COUNT(names) - (same_folder(t->o.tokens, t->o.out) ? TOKENS : 0);
     char path[PATH_MAX];
     for (int i = 0; i < count; i++) {
         PC__TRY(pc__gpt_path(t, names[i], path));

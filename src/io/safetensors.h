@@ -54,7 +54,8 @@ typedef struct pc__weight {
     int64_t begin, end; /* bytes behind the header */
     bool turned;        /* of torch.save: it lies in another order than C's, dimension order[0] outermost */
     int8_t order[PC_MAX_DIMS];
-    int shard; /* of an index: the file that it is in */
+    int shard;  /* of an index: the file that it is in */
+    bool named; /* of such a file: the index has it */
 } pc__weight;
 
 typedef struct pc__weight_note {

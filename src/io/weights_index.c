@@ -15,7 +15,8 @@ bool pc__is_weights_index(const uint8_t *front)
 
 static pc_status unreadable(const pc_weights *w)
 {
-    return pc__fail(PC_ERR_FORMAT, "%s: the index of weights in several files cannot be understood", w->path);
+    return pc__fail(PC_ERR_FORMAT, "%s is no file of weights, and as an index of such files it cannot be understood",
+                    w->path);
 }
 
 static pc_status open_shard(pc_weights *w, const char *path, int *which)
@@ -51,10 +52,13 @@ static pc_status take_tensor(pc_weights *w, pc__json *in, pc__text *name, pc__te
     if (!pc__json_key(in, name) || !pc__json_string_in(in, file))
         return name->failed || file->failed ? PC_ERR_MEMORY : unreadable(w);
     PC__TRY(find_shard(w, file->data, &which));
-    const pc__weight *there = pc__weights_find(w->shards[which], name->data);
+    pc__weight *there = (pc__weight *)pc__weights_find(w->shards[which], name->data);
     if (!there)
         return pc__fail(PC_ERR_FORMAT, "%s: the tensor \"%.80s\" is not in %s", w->path, name->data,
                         w->shards[which]->path);
+    if (there->named) /* now, and not when all are sorted: there may be millions */
+        return pc__fail(PC_ERR_FORMAT, "%s names the tensor \"%.80s\" twice", w->path, name->data);
+    there->named = true;
     PC__TRY(pc__grow((void **)&w->list, &w->room, w->count, sizeof *w->list));
     pc__weight *t = &w->list[w->count++];
     *t = *there;
@@ -77,7 +81,12 @@ static pc_status take_index(pc_weights *w, pc__json *in, pc__text *key, pc__text
         for (pc__json_open(in, '{'); pc__json_next(in, '}');)
             PC__TRY(take_tensor(w, in, key, file));
     }
-    return pc__json_ended(in) && found ? pc__weights_sort(w) : unreadable(w);
+    if (!pc__json_ended(in))
+        return unreadable(w);
+    return found
+               ? pc__weights_sort(w)
+               : pc__fail(PC_ERR_FORMAT,
+                          "%s is no file of weights, and no index of such files, as it has no \"weight_map\"", w->path);
 }
 
 pc_status pc__weights_index(pc_weights *w, int64_t size)

@@ -151,13 +151,7 @@ static pc_status run(const pc_call *call, pc_stream *stream, pc__kernel kernel)
     pc__site site = pc__site_here();
     int64_t started = pc__now();
     pc_status status = run_now(call, stream, kernel);
-    pc__trace_host_done(&(pc__trace_host){.kind = "op",
-                                          .name = call->op->name,
-                                          .started = started,
-                                          .ended = pc__now(),
-                                          .device = stream->device,
-                                          .stream = stream->id,
-                                          .site = site});
+    pc__trace_op_done(call->op->name, NULL, started, stream->device, stream->id, site);
     return status;
 }
 

@@ -83,7 +83,6 @@ static void host_rows(void **state)
     free(text);
 }
 
-/* Both ends are known in any order, several works wait for one, and what never ends is given up. */
 /* The CPU does a recording's ops when it is launched, each a bar of that time, by the line that recorded it. */
 static void launches_on_the_cpu(void **state)
 {
@@ -109,6 +108,7 @@ static void launches_on_the_cpu(void **state)
     free(text);
 }
 
+/* Both ends are known in any order, several works wait for one, and what never ends is given up. */
 static void arrows(void **state)
 {
     (void)state;

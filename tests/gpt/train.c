@@ -417,7 +417,12 @@ static void a_folder_is_of_one_training(void **state)
     assert_int_equal(remove(in_folder("d/checkpoint")), 0); /* pytorch_model.bin is a network, too */
     assert_int_equal(rename(in_folder("d/model.safetensors"), in_folder("d/pytorch_model.bin")), 0);
     assert_fails(pc_gpt_train(options, &summary), PC_ERR_STATE, "pytorch_model.bin is there and is no training's");
-    static const char *const others[] = {"config.json", "merges.txt", "report.html", "vocab.json"};
+    static const char *const others[] = {"config.json",
+                                         "merges.txt",
+                                         "report.html",
+                                         "vocab.json",
+                                         "model.safetensors.index.json",
+                                         "pytorch_model.bin.index.json"};
     assert_int_equal(remove(in_folder("d/pytorch_model.bin")), 0);
     options.from = NULL;
     for (int i = 0; i < PC__COUNT(others); i++)

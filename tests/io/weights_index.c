@@ -125,7 +125,7 @@ static void wrong_indexes(void **state)
         pc_status status;
         const char *words;
     } wrong[] = {
-        {"{}", PC_ERR_FORMAT, "cannot be understood"},
+        {"{}", PC_ERR_FORMAT, "no index of such files, as it has no \"weight_map\""},
         {"{\"weight_map\": [1]}      ", PC_ERR_FORMAT, "cannot be understood"},
         {"{\"weight_map\": {\"w\": 1}}", PC_ERR_FORMAT, "cannot be understood"},
         {"{\"weight_map\": {\"w\": \"a.safetensors\"}", PC_ERR_FORMAT, "cannot be understood"},
@@ -137,7 +137,8 @@ static void wrong_indexes(void **state)
         {"{\"weight_map\": {\"w\": \"c.safetensors\"}}", PC_ERR_FILE, "c.safetensors"},
         {"{\"weight_map\": {\"w\": \"index.json\"}}", PC_ERR_FORMAT, "is not a safetensors file"},
         {"{\"weight_map\": {\"w\": \"b.safetensors\"}}", PC_ERR_FORMAT, "\"w\" is not in"},
-        {"{\"weight_map\": {\"w\": \"a.safetensors\", \"w\": \"a.safetensors\"}}", PC_ERR_FORMAT, "two tensors"},
+        {"{\"weight_map\": {\"w\": \"a.safetensors\", \"w\": \"a.safetensors\"}}", PC_ERR_FORMAT,
+         "names the tensor \"w\" twice"},
     };
     write_all();
     for (int i = 0; i < PC__COUNT(wrong); i++) {

@@ -87,7 +87,8 @@ static void waits(pc__text *out, const pc_timeline_summary *s)
 
 static void queuings(pc__text *out, const pc_timeline_summary *s)
 {
-    begin(out, ",", "Time the host spent queuing", 0, HEADS("op", "total", "count", "mean"));
+    begin(out, ",", s->causes.device ? "Time the host spent queuing" : "Time the host spent in ops", 0,
+          HEADS("op", "total", "count", "mean"));
     for (int i = 0; i < PC__MIN(s->queuing_count, ROWS_MAX); i++) {
         const pc_timeline_queuing *queuing = &s->queuings[i];
         cell(out, i ? ",[" : "[", "%s", queuing->name);
