@@ -79,8 +79,8 @@ PC_API PC_MUST_USE pc_module *pc_gpt_cut(const pc_module *gpt, pc_group *group);
 
 /* A network from a folder with config.json and model.safetensors, as Hugging Face's GPT2LMHeadModel.save_pretrained leaves
  * it, or as GPT-2's are published (names without "transformer."); where there is no such file, with weights in several (an
- * index, model.safetensors.index.json), or with pytorch_model.bin or its index, as older ones did. Weights become float32. NULL: PC_ERR_FILE,
- * PC_ERR_FORMAT, PC_ERR_UNSUPPORTED (another architecture), PC_ERR_NOT_FOUND and PC_ERR_SHAPE name the tensor. */
+ * index, model.safetensors.index.json), or with pytorch_model.bin or its index, as older ones did. Weights become float32.
+ * NULL: PC_ERR_FILE, PC_ERR_FORMAT, PC_ERR_UNSUPPORTED (another architecture), PC_ERR_NOT_FOUND and PC_ERR_SHAPE name the tensor. */
 PC_API PC_MUST_USE pc_module *pc_gpt_open(const char *folder, pc_device device);
 
 /* Write these two files into a folder, which is made. A network that is cut is put together: all ranks of its group call it,

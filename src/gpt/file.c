@@ -233,11 +233,9 @@ static pc_status read_weights(const char *path, pc_module *gpt, int layers)
     return status;
 }
 
-/* The first of these names that is there: weights in one file, in several, and the same as older folders have them. */
 static pc_status path_of_weights(const char *folder, char path[PATH_MAX])
 {
-    static const char *const names[] = {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
-                                        "pytorch_model.bin.index.json"};
+    static const char *const names[] = {PC__GPT_WEIGHTS};
     for (int i = 0; i < PC__COUNT(names); i++) {
         PC__TRY(path_of(folder, names[i], path));
         if (access(path, F_OK) == 0)

@@ -43,6 +43,11 @@ static inline pc_module *pc__gpt_part(const pc_module *module, int i)
 enum { PC__GPT_TOKENS, PC__GPT_PLACES, PC__GPT_BLOCKS, PC__GPT_NORM };
 enum { PC__GPT_LN_1, PC__GPT_ATTENTION, PC__GPT_LN_2, PC__GPT_MLP };
 
+/* What a folder's weights may be called, the first that is there: in one file, in several by an index of them, and both as older
+ * folders have them. */
+#define PC__GPT_WEIGHTS                                                                                                \
+    "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"
+
 /* Is this a matrix that Hugging Face's files have turned? */
 bool pc__gpt_is_turned(const char *name);
 

@@ -36,14 +36,12 @@ static bool same_folder(const char *one, const char *other)
     return one && stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-#define NETWORKS                                                                                                       \
-    "model.safetensors", "pytorch_model.bin", "model.safetensors.index.json", "pytorch_model.bin.index.json"
-static const char *const networks[] = {NETWORKS};
+static const char *const networks[] = {PC__GPT_WEIGHTS};
 
 /* What no training has left there is somebody else's. A tokenizer that it takes from there is written as it was. */
 static pc_status leave_others(const pc__gpt_training *t)
 {
-    static const char *const names[] = {NETWORKS, "config.json", "report.html", "vocab.json", "merges.txt"};
+    static const char *const names[] = {PC__GPT_WEIGHTS, "config.json", "report.html", "vocab.json", "merges.txt"};
     enum { TOKENS = 2 }; /* at the end */
     const int count = PC__COUNT(names) - (same_folder(t->o.tokens, t->o.out) ? TOKENS : 0);
     char path[PATH_MAX];
