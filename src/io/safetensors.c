@@ -8,8 +8,6 @@
 #include <paracord/no_grad.h>
 #include <unistd.h>
 
-#define HEADER_MAX (100 << 20) /* of the format */
-
 /* All n bytes at `from`, wherever the file's position is. */
 pc_status pc__weights_bytes(const pc_weights *w, int64_t from, void *to, size_t n)
 {
@@ -44,7 +42,7 @@ static pc_status read_header(pc_weights *w, int64_t size, bool may_be_index)
         return pc__weights_index(w, size);
     for (int i = 7; i >= 0; i--)
         n = n << 8 | front[i];
-    if (front[8] != '{' || n < 2 || n > HEADER_MAX)
+    if (front[8] != '{' || n < 2 || n > PC__WEIGHTS_HEADER_MAX)
         return no_file(w);
     if ((int64_t)n > size - 8)
         return pc__fail(PC_ERR_FORMAT, "%s is truncated in its header", w->path);

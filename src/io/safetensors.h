@@ -73,11 +73,13 @@ struct pc_weights {
     int shard_count, shard_room;
 };
 
+enum { PC__WEIGHTS_HEADER_MAX = 100 << 20 }; /* bytes of a header, by the format; and of an index */
+
 /* A file that is no index. */
 pc_weights *pc__weights_open_one(const char *path);
 
 /* weights_index.c: whether a file of which that is the front is an index, and fill in the list of `w`, which is one of size bytes,
- * open. PC_ERR_FORMAT, and what opening its files gives. On failure what was read by then is there. */
+ * open, and closed by it. PC_ERR_FORMAT, and what opening its files gives. On failure what was read by then is there. */
 bool pc__is_weights_index(const uint8_t *front);
 pc_status pc__weights_index(pc_weights *w, int64_t size);
 

@@ -1,11 +1,10 @@
 /* weights_index.c: weights in several files. transformers writes an index beside them, which has each tensor's file:
  * {"metadata": {...}, "weight_map": {"h.0.ln_1.weight": "model-00001-of-00002.safetensors", ...}}. */
+#include "io/file.h"
 #include "io/json_read.h"
 #include "io/safetensors.h"
 
 #include <string.h>
-
-#define INDEX_MAX (100 << 20) /* bytes, as of a header */
 
 /* The first byte of a safetensors file may be the same, as part of a length; its ninth is another such then. */
 bool pc__is_weights_index(const uint8_t *front)
@@ -91,17 +90,17 @@ static pc_status take_index(pc_weights *w, pc__json *in, pc__text *key, pc__text
 
 pc_status pc__weights_index(pc_weights *w, int64_t size)
 {
-    if (size > INDEX_MAX)
+    uint8_t *bytes = NULL;
+    size_t n = 0;
+    if (size > PC__WEIGHTS_HEADER_MAX)
         return unreadable(w);
-    char *bytes = pc__alloc((size_t)size);
-    if (!bytes)
-        return PC_ERR_MEMORY;
+    const pc_status read = pc__file_take(w->fd, w->path, size, &bytes, &n);
+    w->fd = -1;
+    if (read != PC_OK)
+        return read;
+    pc__json in = pc__json_of(bytes, n);
     pc__text key = {0}, file = {0};
-    pc_status status = pc__weights_bytes(w, 0, bytes, (size_t)size);
-    if (status == PC_OK) {
-        pc__json in = pc__json_of(bytes, (size_t)size);
-        status = take_index(w, &in, &key, &file);
-    }
+    pc_status status = take_index(w, &in, &key, &file);
     if (key.failed || file.failed)
         status = PC_ERR_MEMORY;
     pc__text_free(&key);

@@ -228,6 +228,11 @@ static void files_come_back(void **state)
         assert_int_equal(unlink(path), 0);
     }
     assert_fails(pc_gpt_open(folder, test_device()), PC_ERR_FILE, "model.safetensors");
+    snprintf(path, sizeof path, "%s/%s", folder, files[0]);
+    assert_ok(pc__file_write(path, "{}", 2));
+    assert_fails(pc_gpt_open(folder, test_device()), PC_ERR_FORMAT,
+                 "model.safetensors.index.json is no file of weights");
+    unlink(path);
     snprintf(path, sizeof path, "%s/config.json", folder);
     const char *wrong[] = {"{\"model_type\": \"llama\"}", "{\"activation_function\": \"relu\"}",
                            "{\"tie_word_embeddings\": false}", "{\"layer_norm_epsilon\": 1e-6}"};
