@@ -65,7 +65,7 @@ pc_status pc__cpu_host_call(pc_stream *stream, void (*function)(void *context), 
 /* In the timeline as if it had been called now, within its launch. */
 static pc_status run_call(const step *s, pc_stream *stream)
 {
-    const int64_t started = pc__tracing() ? pc__now() : 0;
+    const int64_t started = pc__trace_now();
     const pc_status status = s->kernel(stream, s->call);
     pc__trace_op_done(s->call->op->name, NULL, started, stream->device, stream->id, s->site);
     return status;

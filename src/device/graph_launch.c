@@ -92,7 +92,7 @@ static pc_status launch_now(pc_graph *graph, pc_stream *stream, const pc__work *
 {
     PC__TRY(settle_all(graph));
     PC__TRY(check_contents(graph));
-    const int64_t started = pc__tracing() ? pc__now() : 0;
+    const int64_t started = pc__trace_now();
     const pc__site site = started ? pc__site_here() : 0;
     const pc_status status = graph->backend->graph_launch(graph, stream, work);
     pc__trace_op_done(work->name, NULL, started, stream->device, stream->id, site);

@@ -60,7 +60,7 @@ pc_status pc__queue_open(pc_stream *stream, pc__work *work)
     }
     atomic_store_explicit(&stream->taken, work->ticket, memory_order_release);
     work->site = pc__site_here();
-    work->queued = pc__tracing() ? pc__now() : 0;
+    work->queued = pc__trace_now();
     return PC_OK;
 }
 

@@ -18,6 +18,12 @@ static inline bool pc__tracing(void)
 /* Nanoseconds of CLOCK_MONOTONIC: the clock of every row. */
 int64_t pc__now(void);
 
+/* The same where a trace is on, else 0. */
+static inline int64_t pc__trace_now(void)
+{
+    return pc__tracing() ? pc__now() : 0;
+}
+
 /* Names and notes are static storage or live until the call returns. */
 
 /* One piece of work that a device has done: a kernel, a copy, a function on the host. */

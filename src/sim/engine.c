@@ -91,7 +91,7 @@ static void work_on(const pc__sim_lane *lane, pc__sim_engine *engine)
     pc_error_clear();
     pc_status status = lane->device->lost ? pc__error_put(&lane->device->loss) : pc__sim_fault_now(lane->device, c);
     pthread_mutex_unlock(&pc__sim.lock);
-    int64_t started = pc__tracing() ? pc__now() : 0;
+    int64_t started = pc__trace_now();
     if (status == PC_OK)
         (void)run(s, c);
     if (status == PC_OK && c->spoilt)
