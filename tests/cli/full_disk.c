@@ -183,7 +183,8 @@ static void processes(void **state)
         "exec \"$@\"; }' sh \"$@\"; exec \"$@\"",                                                                      \
         "sh"
 
-/* The others have told whose file it was, on which host, and why, and the launcher blames that rank. */
+/* The others have told whose file it was, on which host, and why, and the launcher blames that rank. A checkpoint's temporary
+ * may be left: the first rank cannot remove it from a disk that it cannot write to, nor when it is stopped first. */
 static void assert_told_of(const job_end *e, const char *rank, const char *folder)
 {
     char host[64], words[512];
@@ -200,7 +201,6 @@ static void assert_told_of(const job_end *e, const char *rank, const char *folde
     if (times < 2 ||
         !strstr(e->err, words)) /* the launcher, and ranks that were not stopped before they could say it */
         fail_msg("told %d times: %s", times, e->err);
-    assert_no_temporaries(folder);
     assert_true(exists(folder, "checkpoint"));
 }
 
@@ -225,11 +225,11 @@ static void one_of_the_ranks(void **state)
         setenv("BAD", bad[i], 1);
         run(&e, "launch", "-n", "3", "--", GOES_BAD, binary(), GPT(out.s), OFTEN);
         assert_told_of(&e, bad[i], out.s);
+        run(&e, "launch", "-n", "3", "--", binary(), GPT(out.s), OFTEN);
+        assert_went_well(&e);
+        assert_null(strstr(e.out, "step  4/80"));
+        assert_same_gpt(out.s, alone.s);
     }
-    run(&e, "launch", "-n", "3", "--", binary(), GPT(joined(root.s, "gpt5").s), OFTEN);
-    assert_went_well(&e);
-    assert_null(strstr(e.out, "step  4/80"));
-    assert_same_gpt(joined(root.s, "gpt5").s, alone.s);
     leaks_of_children(true);
 }
 
