@@ -67,19 +67,27 @@ def sums(t):
     return str(t.dtype).removeprefix("torch."), list(t.shape), weighted, math.sqrt(squares)
 
 
+ROUNDING = {"f32": 1e-6, "tf32": 1e-3, "f16": 1e-3, "bf16": 8e-3}  # errors of sums
+
+
+def differences(high, low):
+    """By how much weighted sums and norms differ."""
+    return {name: max(abs(high[name][i] - low[name][i]) for i in (2, 3)) for name in high}
+
+
 ACTIVATIONS = {"none": lambda x: x, "relu": torch.relu, "sigmoid": torch.sigmoid, "tanh": torch.tanh, "gelu": F.gelu,
                "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"), "silu": F.silu}
 LAYERS = {"relu": nn.ReLU, "sigmoid": nn.Sigmoid, "tanh": nn.Tanh, "gelu": nn.GELU,
           "gelu_tanh": lambda: nn.GELU(approximate="tanh"), "silu": nn.SiLU}
 
 
-def op_of(name, keys):
-    """The op as a function of the inputs."""
+def op_of(name, keys, act=None):
+    """The op as a function of the inputs; `act` in place of its activation."""
     dim, keep = int(keys.get("dim", 0)), keys.get("keep") == "1"
     dims = [int(n) for n in keys["dims"].split(".")] if "dims" in keys else None
     kernel, stride, pad = (int(keys.get(k, d)) for k, d in (("kernel", 1), ("stride", 1), ("pad", 0)))
     groups = int(keys.get("groups", 1))
-    act, p = ACTIVATIONS[keys.get("act", "none")], float(keys.get("p", 0))
+    act, p = act or ACTIVATIONS[keys.get("act", "none")], float(keys.get("p", 0))
     to, both = DTYPES.get(keys.get("to")), keys.get("pass") == "both"
     return {
         "neg": torch.neg, "exp": torch.exp, "log": torch.log, "sqrt": torch.sqrt, "relu": torch.relu, "sigmoid": torch.sigmoid,
@@ -123,7 +131,8 @@ class Op:
     formats = [None]
 
     def __init__(self, name, keys, device):
-        self.function, dtype, kinds = op_of(name, keys), DTYPES[keys["dtype"]], KINDS.get(name, [])
+        self.name, self.keys, self.function = name, keys, op_of(name, keys)
+        dtype, kinds = DTYPES[keys["dtype"]], KINDS.get(name, [])
         self.inputs, self.leaves, both = [], [], keys.get("pass") == "both"
         for i, key in enumerate("xyz"):
             if key not in keys:
@@ -160,6 +169,16 @@ class Op:
         for _, leaf in leaves:
             leaf.requires_grad_()
         return self.told(self.function(*wide), leaves, self.gradient.to(wide[0]) if leaves else None)
+
+    def spread(self):
+        """As of networks, where a ReLU follows; its arguments are shifted by a part of their norm."""
+        if self.keys.get("act") != "relu" or not self.leaves:
+            return {}
+        found = []
+        for shift in (ROUNDING[self.keys["dtype"]], -ROUNDING[self.keys["dtype"]]):
+            function = op_of(self.name, self.keys, lambda y: torch.relu(y + shift * y.detach().float().square().mean().sqrt().to(y)))
+            found.append(self.told(function(*self.inputs), self.leaves, self.gradient))
+        return differences(*found)
 
     @staticmethod
     def told(y, leaves, gradient):
@@ -277,9 +296,8 @@ class Net:
     def spread(self):
         """By how much weighted sums and norms differ between biases a rounding error higher and lower. Where a ReLU's argument is
         next to 0, its sign is up to the order of a sum, and the gradient of a picture's unit is there or not."""
-        shift = {"f32": 1e-6, "tf32": 1e-3, "bf16": 8e-3}[self.keys["dtype"]]
-        high, low = self.results(shift), self.results(-shift)
-        return {name: max(abs(high[name][i] - low[name][i]) for i in (2, 3)) for name in high}
+        shift = ROUNDING[self.keys["dtype"]]
+        return differences(self.results(shift), self.results(-shift))
 
     def body(self, compiled, recorded, memory):
         self.make(memory)
