@@ -47,7 +47,7 @@ enum {
         value->member = JOIN(total, JOIN(low[0], low[1]));                                                             \
     }
 
-/* The same down columns. Rows one behind the other are as one where several fit. */
+/* The same down columns. Rows one behind the other are as one where several fit, whose results are joined by halves. */
 #define PC__FOLD_COLUMNS(name, T, C, A, NOTHING, JOIN, take, member)                                                   \
     static void columns_##name(const void *from, int64_t step, int64_t reduced, int64_t n, pc__partial *value,         \
                                void *also)                                                                             \
@@ -83,11 +83,11 @@ enum {
         const C *x = take(room[0], (const T *)from + rows * fold * step, left);                                        \
         for (int64_t j = 0; j < left; j++)                                                                             \
             total[j] = JOIN(total[j], x[j]);                                                                           \
+        for (int64_t folds = fold, half = fold / 2; half > 0; folds -= half, half = folds / 2)                         \
+            _Pragma("GCC ivdep") for (int64_t j = 0; j < half * n; j++) total[j] =                                     \
+                JOIN(total[j], total[(folds - half) * n + j]);                                                         \
         for (int64_t j = 0; j < n; j++)                                                                                \
             PC__MEMBER(value, j, member) = total[j];                                                                   \
-        for (int64_t f = 1; f < fold; f++)                                                                             \
-            for (int64_t j = 0; j < n; j++)                                                                            \
-                PC__MEMBER(value, j, member) = JOIN(PC__MEMBER(value, j, member), total[f * n + j]);                   \
     }                                                                                                                  \
     static void join_##name(pc__partial *value, void *also, const pc__partial *more, const void *more_also,            \
                             int64_t first, int64_t rows, int64_t n)                                                    \
