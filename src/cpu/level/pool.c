@@ -112,6 +112,7 @@ typedef struct windows {
     range h; /* which these are */
     int64_t first, count;
     int64_t left, width; /* of rows: pixels in front of the picture's first one, and all */
+    bool roomy;          /* they are a copy that a vector may reach beyond */
 } windows;
 
 /* The first place of the first window. */
@@ -203,29 +204,34 @@ static void greatest_windows(const windows *w, real *restrict y)
         keep_greatest(y, taken(w, most + column * s->c, room), n);
 }
 
+/* In whole vectors, where what is behind the windows may be read. */
 static void max_windows(const windows *w, real *restrict y, int32_t *restrict place)
 {
     const pc__pool *s = w->s;
-    const int64_t n = w->count * s->c;
-    real room[TOGETHER];
-    int32_t corner[TOGETHER];
-    for (int64_t i = 0; i < n; i++)
-        y[i] = -INFINITY;
+    const int64_t made = w->count * s->c, n = w->roomy || s->sw > 1 ? round_up(made, W) : made;
+    real room[TOGETHER], most[TOGETHER];
+    int32_t corner[TOGETHER], where[TOGETHER];
     for (int64_t i = 0; i < w->count; i++)
-        for (int64_t c = 0; c < s->c; c++) {
+        for (int64_t c = 0; c < s->c; c++)
             corner[i * s->c + c] = (int32_t)((w->first + i) * s->sw - s->pw);
-            place[i * s->c + c] = (int32_t)(w->h.from * s->w) + PC__MAX(corner[i * s->c + c], 0);
-        }
+    for (int64_t i = made; i < n; i++)
+        corner[i] = 0;
+    for (int64_t i = 0; i < n; i++) {
+        most[i] = -INFINITY;
+        where[i] = (int32_t)(w->h.from * s->w) + PC__MAX(corner[i], 0);
+    }
     for (int64_t row = w->h.from; row < w->h.to; row++)
         for (int64_t column = 0; column < s->kw; column++) {
             const real *restrict x = taken(w, corner_of(w) + ((row - w->h.from) * w->width + column) * s->c, room);
             const int32_t here = (int32_t)(row * s->w + column);
             for (int64_t i = 0; i < n; i++) {
-                const bool more = (x[i] > y[i]) | (x[i] != x[i]);
-                place[i] = more ? corner[i] + here : place[i];
+                const bool more = (x[i] > most[i]) | (x[i] != x[i]);
+                where[i] = more ? corner[i] + here : where[i];
+                most[i] = more ? x[i] : most[i];
             }
-            keep_greatest(y, x, n);
         }
+    memcpy(y, most, (size_t)made * sizeof *y);
+    memcpy(place, where, (size_t)made * sizeof *place);
 }
 
 /* Rows are added to one first. */
@@ -313,7 +319,7 @@ static void pool_row(const pooling *p, int64_t row, bool average)
             average ? average_vectors(s, rows, h, w, y) : max_vectors(s, rows, h, w, y, place);
             continue;
         }
-        const windows some = {s, rows, h, j, count, padded ? s->pw : 0, width};
+        const windows some = {s, rows, h, j, count, padded ? s->pw : 0, width, padded || s->half};
         if (several && !place && fixed_windows(&some, y, average))
             continue;
         if (average && several)
@@ -357,14 +363,18 @@ static pc_status all_rows(pooling *p, bool average)
     p->together = PC__MAX(PART / PC__MAX(s->kh * s->w * s->c, 1), 1);
     const int64_t tasks = (s->n * pc__pool_oh(s) + p->together - 1) / p->together;
     return pool_run(p,
-                    s->half  ? under + pc__pool_ow(s) * s->c
-                    : padded ? under
+                    s->half  ? under + pc__pool_ow(s) * s->c + W
+                    : padded ? under + W
                              : 0,
                     tasks, average ? average_rows : max_rows);
 }
 
 pc_status PC__R(max_pool2d)(const pc__pool *s, const void *x, void *y, int32_t *argmax)
 {
+#ifndef PC__DOUBLE
+    if (s->half && !argmax)
+        return pc__max_pool2d_keys(s, x, y);
+#endif
     return all_rows(&(pooling){.s = s, .from = x, .to = y, .argmax = argmax}, false);
 }
 

@@ -24,6 +24,10 @@ static inline real window_scale(const pc__pool *s, range h, range w)
     return 1 / (real)PC__MAX(area, 1);
 }
 
+/* pool_keys.c: maxima of 16-bit numbers without their places. */
+#define pc__max_pool2d_keys PC__K(max_pool2d_keys)
+pc_status pc__max_pool2d_keys(const pc__pool *s, const void *x, void *y);
+
 /* One call's shapes and memory, for its tasks. */
 typedef struct pooling {
     const pc__pool *s;
