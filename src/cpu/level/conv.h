@@ -78,6 +78,10 @@ static inline const void *element(const geometry *g, const void *of, int64_t i)
 void take_reals(const geometry *g, real *restrict to, const void *restrict from, int64_t n);
 void give_reals(const geometry *g, void *restrict to, const real *restrict from, int64_t n);
 
+/* values = the gradient before the activation whose values are y. */
+#define before_activation PC__R(before_activation)
+void before_activation(pc__activation activation, real *restrict values, const real *restrict y, int64_t n);
+
 /* out = from, or the gradient before the activation whose values are y. */
 #define copy_row PC__R(copy_row)
 void copy_row(const geometry *g, const void *from, pc__activation activation, const void *y, int64_t n, real *out);
@@ -101,11 +105,16 @@ void PC__K(copy_padded_pairs)(const geometry *g, const pc_bf16 *image, const pc_
 pc_status PC__R(conv2d_planar)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y);
 pc_status PC__R(conv2d_planar_input)(const pc__conv *s, const void *weight, const void *dy, void *dx);
 
+/* Gradients of weights and, unless NULL, of the bias, of pictures in either order and with any activation, in float. */
+pc_status PC__R(conv2d_planar_weights)(const pc__conv *s, const void *x, const void *y, const void *dy, void *dweight,
+                                       void *dbias);
+
 /* conv_windows.c: the windows of all places as rows, each in the order of the weights: taken from x; and dx from windows of reals. */
 pc_status PC__R(take_windows)(const geometry *g, const void *x, void *to);
 pc_status PC__R(add_windows)(const geometry *g, const real *from, void *dx);
 
 /* conv_product.c: conv2d of what is channels last, and its gradient (dx and dweight may be NULL), where sizes say so. */
+bool PC__R(conv2d_windows_lie)(const pc__conv *s); /* the pictures are the windows as they lie */
 bool PC__R(conv2d_is_product)(const pc__conv *s);
 bool PC__R(conv2d_weights_are_product)(const pc__conv *s);
 bool PC__R(conv2d_input_is_product)(const pc__conv *s);

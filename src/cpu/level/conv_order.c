@@ -5,6 +5,8 @@
 #include "base/parallel.h"
 #include "ops/conv2d.h"
 
+#include <math.h>
+
 enum {
     LINE = 64,    /* bytes of rows that are turned at once: a cache line of each column */
     MASKED = 256, /* columns of a strip that are cut by `saved` at once */
@@ -73,28 +75,81 @@ pc_status PC__R(conv2d_ordered)(const pc__conv *s, const void *x, const void *we
     const geometry g = geometry_of(s);
     int64_t area, count;
     const pc_dtype dtype = s->half && !s->is_f16 ? PC_BF16 : PC_F32;
-    const bool narrow = !s->x_planes && !s->y_planes && (PC__R(conv2d_is_narrow)(s) || PC__R(conv2d_is_product)(s));
+    const bool product = PC__R(conv2d_is_product)(s);
+    const bool last = !s->x_planes && !s->y_planes; /* what one tap needs is turned into planes no slower */
+    const bool narrow = (last && PC__R(conv2d_is_narrow)(s)) || (product && (last || s->kh * s->kw > 1));
+    if (product && !s->y_planes && PC__R(conv2d_windows_lie)(s))
+        return PC__R(conv2d_product)(s, x, weight, bias, y);
     if (!narrow && !is_narrow_product(s) && pc__conv2d_is_planar(dtype, s->o, g.yw, s->kw, s->sw, s->pool))
         return PC__R(conv2d_planar)(s, x, weight, bias, y);
-    if (!s->x_planes && !s->y_planes)
+    if (last)
         return PC__R(conv2d_last)(s, x, weight, bias, y, argmax);
     char *room = room_for(&g, s->x_planes, s->y_planes, &area, &count);
     if (!room)
         return PC_ERR_MEMORY;
-    char *last = room + (s->y_planes ? count * g.size : 0);
+    char *turned = room + (s->y_planes ? count * g.size : 0);
     if (s->x_planes)
-        turn_all(&g, x, NULL, s->c, s->h * s->w, last);
+        turn_all(&g, x, NULL, s->c, s->h * s->w, turned);
+    pc__conv inner = *s;
+    inner.x_planes = false;
     const pc_status status =
-        PC__R(conv2d_last)(s, s->x_planes ? last : x, weight, bias, s->y_planes ? room : y, argmax);
+        PC__R(conv2d_last)(&inner, s->x_planes ? turned : x, weight, bias, s->y_planes ? room : y, argmax);
     if (s->y_planes)
         turn_all(&g, room, NULL, area, s->o, y);
     pc__free(room);
     return status;
 }
 
+#ifndef PC__DOUBLE
+/* Cycles, about, to turn pictures of `area` places into planes. */
+static __attribute__((cold)) int64_t turning(int64_t area, int64_t channels, bool planes)
+{
+    enum { MANY = 8, FEW_CHANNELS = 3 };
+    return area * channels * (planes || channels == 1 || channels >= MANY ? 1 : FEW_CHANNELS) / 2;
+}
+
+/* Whether gradients of weights of outputs that fill no vector take longer by tiles than by planes, about, in cycles an image. By
+ * tiles each tap of a place is half a multiplication, and a place is spread to a vector, from 16 bits with calls of its own; by planes
+ * each tap of an output is a sum over vectors of places, and pictures are turned. */
+static __attribute__((cold)) bool weights_are_planar(const pc__conv *s)
+{
+    enum { SPREAD = 10, TAKE = 40, SUM = 4, ROW = 50, OUTPUT = 60 };
+    const int64_t oh = pc__conv_oh(s), ow = pc__conv_ow(s), taps = s->kh * s->kw * s->c;
+    const int64_t vectors = (oh * (ow + (s->kw - 1) / s->sw) + W - 1) / W;
+    const int64_t takes = !s->half ? 0 : s->activation == PC__ACT_NONE ? 1 : 2;
+    const int64_t tiles = oh * ow * (taps / 2 + SPREAD + takes * TAKE);
+    const int64_t lots = s->half && s->x_planes ? s->sh * s->sw : 1; /* of which each takes all */
+    const int64_t fill = lots * turning(s->h * s->w, s->c, s->x_planes) + turning(oh * ow, s->o, s->y_planes);
+    const int64_t planes = taps * s->o * (vectors * 4 / 5 + SUM) + fill + (oh + s->h) * ROW + s->o * OUTPUT;
+    return s->pool <= 1 && s->o <= W && taps > 0 && 10 * planes < 9 * tiles;
+}
+
+/* By planes zeros at the ends of rows meet pixels that a weight never sees, and are no numbers with infinite ones. */
+static __attribute__((cold)) bool has_nan(const pc__conv *s, const void *weights)
+{
+    const int64_t n = s->o * s->c * s->kh * s->kw;
+    const uint16_t infinite = s->is_f16 ? 0x7c00 : 0x7f80;
+    const uint16_t *halves = weights;
+    const real *reals = weights;
+    int64_t found = 0;
+    for (int64_t i = 0; i < n && s->half; i++)
+        found += (halves[i] & 0x7fff) > infinite;
+    for (int64_t i = 0; i < n && !s->half; i++)
+        found += isnan(reals[i]);
+    return found > 0;
+}
+#endif
+
 pc_status PC__R(conv2d_backward_ordered)(const pc__conv *s, const void *x, const void *weight, const void *y,
                                          const uint8_t *argmax, const void *dy, void *dx, void *dweight, void *dbias)
 {
+#ifndef PC__DOUBLE
+    if (dweight && weights_are_planar(s)) {
+        PC__TRY(PC__R(conv2d_planar_weights)(s, x, y, dy, dweight, dbias));
+        if (!has_nan(s, dweight))
+            return dx ? PC__R(conv2d_backward_ordered)(s, x, weight, y, argmax, dy, dx, NULL, NULL) : PC_OK;
+    }
+#endif
     const geometry g = geometry_of(s);
     const bool relu = s->activation == PC__ACT_RELU && !s->half, saved = !relu && s->activation != PC__ACT_NONE;
     const bool turns = s->x_planes && dweight;

@@ -258,7 +258,7 @@ static pc_status run(planar *p, const void *x, const void *weight, const void *b
     const int64_t taps = s->kh * s->kw, c = s->c / s->groups, o = s->o / s->groups;
     p->g = (geometry){.s = &kind, .size = s->half ? 2 : (int64_t)sizeof(real)};
     p->in = (planar_side){.data = x,
-                          .planes = back ? s->y_planes : s->x_planes,
+                          .planes = back ? s->y_planes || s->o == 1 : s->x_planes || s->c == 1,
                           .channels = back ? s->o : s->c,
                           .down = planar_axis_of(s->h, s->oh, s->kh, s->sh, s->ph, s->dh, back),
                           .right = planar_axis_of(s->w, s->ow, s->kw, s->sw, s->pw, s->dw, back)};
@@ -349,3 +349,12 @@ pc_status PC__R(conv2d_planar_input)(const pc__conv *s, const void *weight, cons
     all.activation = PC__ACT_NONE;
     return PC__R(planes_input)(&all, weight, dy, dx);
 }
+
+#ifndef PC__DOUBLE
+pc_status PC__R(conv2d_planar_weights)(const pc__conv *s, const void *x, const void *y, const void *dy, void *dweight,
+                                       void *dbias)
+{
+    const pc__grouped all = whole(s);
+    return PC__R(planes_weights)(&all, x, y, dy, dweight, dbias);
+}
+#endif

@@ -16,6 +16,7 @@ enum {
     DOTS_HALVES = 3,  /* of 16 bits, */
     DOTS_INPUTS = 64, /* which are so many at least */
     DOTS_MANY = 2,    /* and so many vectors for each output, as the product asks (gemm.c) */
+    DOTS_PLACES = 9,  /* of a picture, whose planes would be a vector or less */
     PAIRS_OUTPUTS = 32,
     PAIRS_INPUTS = 24,
     SUMS_PLACES = 400,
@@ -35,11 +36,29 @@ static bool one_tap(const pc__conv *s)
     return s->kh * s->kw == 1 && s->sh == 1 && s->sw == 1 && s->ph == 0 && s->pw == 0;
 }
 
+/* The pictures are the windows, in the order of the weights: of one tap, or of one place that has all of a picture under it. */
+bool PC__R(conv2d_windows_lie)(const pc__conv *s)
+{
+    const bool whole = s->kh == s->h && s->kw == s->w && s->ph == 0 && s->pw == 0;
+    return (one_tap(s) && !s->x_planes) || (whole && (s->c == 1 || s->x_planes != s->weights_last));
+}
+
+/* So few outputs that a window is multiplied with each of them along its own length. */
+static bool has_dots(const pc__conv *s)
+{
+    const int64_t window = s->kh * s->kw * s->c,
+                  windows = places_of(s) * window * (s->half ? 2 : (int64_t)sizeof(real));
+    if (s->o > (s->half ? DOTS_HALVES : DOTS_OUTPUTS) || window < DOTS_INPUTS)
+        return false;
+    if (!one_tap(s))
+        return pc__conv_yh(s) * pc__conv_yw(s) <= DOTS_PLACES &&
+               (windows <= WINDOWS_MOST || PC__R(conv2d_windows_lie)(s));
+    return 2 * s->o <= W || s->c >= DOTS_MANY * W * s->o;
+}
+
 bool PC__R(conv2d_is_product)(const pc__conv *s)
 {
-    const bool dots = one_tap(s) && s->o <= (s->half ? DOTS_HALVES : DOTS_OUTPUTS) && s->c >= DOTS_INPUTS &&
-                      (2 * s->o <= W || s->c >= DOTS_MANY * W * s->o);
-    return s->pool <= 1 && (dots || (places_of(s) <= PLACES_MOST && s->o >= OUTPUTS * places_of(s)));
+    return s->pool <= 1 && (has_dots(s) || (places_of(s) <= PLACES_MOST && s->o >= OUTPUTS * places_of(s)));
 }
 
 /* 16-bit gradients before an activation would have to be rounded once more. */
@@ -91,7 +110,7 @@ pc_status PC__R(conv2d_product)(const pc__conv *s, const void *x, const void *we
                         .c_cs = 1,
                         .bias = bias,
                         .activation = s->activation};
-    if (one_tap(s))
+    if (PC__R(conv2d_windows_lie)(s))
         return multiply(s, &product, false);
     char *windows = pc__alloc_aligned((size_t)(product.m * g.out * g.size), 64);
     if (!windows)

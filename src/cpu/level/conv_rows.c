@@ -28,8 +28,7 @@ void give_reals(const geometry *g, void *restrict to, const real *restrict from,
     memcpy(to, from, (size_t)n * sizeof(real));
 }
 
-/* values = the gradient before the activation whose values are y. */
-static void before(pc__activation activation, real *restrict values, const real *restrict y, int64_t n)
+void before_activation(pc__activation activation, real *restrict values, const real *restrict y, int64_t n)
 {
     for (int64_t i = 0; activation == PC__ACT_RELU && i < n; i++)
         values[i] = activation_gradient(PC__ACT_RELU, values[i], y[i]);
@@ -48,7 +47,7 @@ void copy_row(const geometry *g, const void *from, pc__activation activation, co
         const void *at = element(g, y, i);
         if (g->s->half)
             take_reals(g, taken, at, count);
-        before(activation, out + i, g->s->half ? taken : at, count);
+        before_activation(activation, out + i, g->s->half ? taken : at, count);
     }
 }
 

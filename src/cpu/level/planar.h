@@ -81,6 +81,11 @@ static inline int64_t planar_room(const planar_side *s, int64_t channels, int64_
 #define planar_copy PC__R(planar_copy)
 void planar_copy(const real *from, int64_t from_step, real *to, int64_t to_step, int64_t rows, int64_t n);
 
+/* planar_weight.c: gradients of weights; in float also of the bias, unless NULL, and from dy behind an activation whose values
+ * y are. */
+pc_status PC__R(planes_weights)(const pc__grouped *s, const void *x, const void *y, const void *dy, void *dweight,
+                                void *dbias);
+
 /* The kernels' own sizes and types. */
 static inline pc__conv planar_kind(const pc__grouped *s)
 {
