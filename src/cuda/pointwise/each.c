@@ -1,6 +1,8 @@
 /* each.c: merging dimensions, cutting what is too large for 32 bits, choosing the width of accesses. */
 #include "cuda/pointwise/each.h"
 
+#include "cuda/shared/divisor.h"
+
 enum { FEW = 8192 /* elements, for each of which there is a thread */ };
 
 typedef struct loop {
@@ -130,14 +132,10 @@ static int64_t pack_of(const loop *l)
     return n;
 }
 
-/* Granlund and Montgomery, "Division by invariant integers using multiplication", 1994, figure 4.1. */
 static void divide_by(pc__cuda_walk *w, int d)
 {
-    uint8_t shift = 0;
-    while (shift < 31 && (1u << shift) < w->shape[d])
-        shift++;
-    w->shift[d] = shift;
-    w->magic[d] = (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << shift) - w->shape[d])) / w->shape[d] + 1);
+    const pc__cuda_divisor by = pc__cuda_divisor_of(w->shape[d]);
+    w->magic[d] = by.magic, w->shift[d] = (uint8_t)by.shift;
 }
 
 static void launch_one(const loop *l, const launching *a)

@@ -10,6 +10,7 @@
 #define PC__CUDA_LOOP_CUH
 
 #include "cuda/shared/dependent_launch.cuh"
+#include "cuda/shared/divisor.cuh"
 #include "cuda/pointwise/loop.h"
 
 namespace pc
@@ -42,10 +43,10 @@ template <int K> __device__ __forceinline__ void locate(const pc__cuda_walk &w, 
     }
 #pragma unroll 1
     for (int d = w.ndim - 1; d > 0; d--) {
-        const uint32_t shape = w.shape[d], magic = w.magic[d], shift = w.shift[d];
+        const pc__cuda_divisor shape = {w.shape[d], w.magic[d], w.shift[d]};
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++) {
-            const uint32_t outer = (__umulhi(rest[u], magic) + rest[u]) >> shift, own = rest[u] - outer * shape;
+            const uint32_t outer = over(rest[u], shape), own = rest[u] - outer * shape.by;
 #pragma unroll
             for (int k = 0; k < K; k++)
                 p.at[k][u] += own * w.strides[k][d];

@@ -25,7 +25,7 @@ typedef struct pc__cuda_walk {
     unsigned splat; /* bit k: operand k repeats one element all along the innermost dimension */
     unsigned askew; /* bit k: operand k's packs do not lie on their size; never the output */
     uint32_t shape[PC__VIEW_DIMS];
-    uint32_t magic[PC__VIEW_DIMS]; /* n / shape = (high half of n * magic + n) >> shift, for n below 2^31 */
+    uint32_t magic[PC__VIEW_DIMS]; /* of shape as a divisor (shared/divisor.h) */
     uint8_t shift[PC__VIEW_DIMS];
     uint32_t strides[PC__CUDA_OPERANDS][PC__VIEW_DIMS];
 } pc__cuda_walk;
