@@ -126,12 +126,23 @@ int team_for(long long rows, long long classes)
     return classes > MANY_CLASSES || (classes > SOME_CLASSES && rows <= SOME_ROWS) ? threads_for(classes) : team;
 }
 
-/* A block that is alone may have two rows to a team, where these are in registers. */
-spread spread_rows(long long rows, long long classes, int team)
+struct spread {
+    unsigned blocks, threads;
+};
+
+/* One block where that has threads for all rows; else BLOCKS_MOST at most. */
+spread spread_rows(long long rows, int team)
 {
     const unsigned most = rows < 1 ? 1 : rows < BLOCKS_MOST ? (unsigned)rows : BLOCKS_MOST;
-    return team > 32 ? spread{most, (unsigned)team}
-                     : spread_over(rows * team, classes <= FEW_CLASSES ? 2 : 1, BLOCKS_MOST);
+    const long long wanted = rows * team, blocks = (wanted + THREADS - 1) / THREADS;
+    if (team > 32)
+        return {most, (unsigned)team};
+    if (wanted > WIDE_THREADS)
+        return {blocks > BLOCKS_MOST ? BLOCKS_MOST : (unsigned)blocks, THREADS};
+    unsigned threads = THREADS;
+    while (threads < WIDE_THREADS && threads < wanted)
+        threads *= 2;
+    return {1, threads};
 }
 
 template <class T, class L>
@@ -150,7 +161,7 @@ void cross_entropy(cudaStream_t queue, int early, const pc__view *x, const pc__c
         return;
     }
     const int team = team_for(rows, classes);
-    const spread s = spread_rows(rows, classes, team);
+    const spread s = spread_rows(rows, team);
     if (classes <= FEW_CLASSES)
         (void)pc::start(few_classes<T, L>, s.blocks, s.threads, queue, early, (const T *)x->data, pitch, to, norms,
                         rows, (int)classes, team, (double *)scratch, loss, fault);

@@ -66,13 +66,23 @@ __device__ inline void add(totals &all, const pc__cuda_targets &to, const runnin
         report(fault, r, wanted.label, classes);
 }
 
-/* The totals of a block go to their places in `sums`, or, when the block is alone, as the loss to *loss. */
+__device__ __forceinline__ totals operator+(const totals &a, const totals &b)
+{
+    return {a.loss + b.loss, a.rows + b.rows};
+}
+
+__device__ __forceinline__ totals swapped(const totals &all, int distance)
+{
+    return {::swapped(all.loss, distance), ::swapped(all.rows, distance)};
+}
+
+/* The totals of a block go to their places in `sums`, or, when the block is alone, as the loss to *loss. Of several, a
+ * second kernel adds them up: the block that comes last would have to wait for memory three times. */
 template <class L>
 __device__ inline void give(totals all, const pc__cuda_targets &to, double *sums, L *loss, pc::math<L> *divisor)
 {
-    all.loss = block_sum(all.loss);
-    __syncthreads();
-    all.rows = block_sum(all.rows);
+    __shared__ totals room[WIDE_THREADS / 32];
+    all = over_block(all, room);
     if (threadIdx.x != 0)
         return;
     if (gridDim.x > 1) {

@@ -12,13 +12,14 @@ template <class M>
 __global__ void __launch_bounds__(WIDE_THREADS)
     count_rows(const pc__cuda_targets to, long long rows, int classes, M *divisor)
 {
+    __shared__ double room[WIDE_THREADS / 32];
     double count = 0;
     pc::wait_for_earlier();
     for (long long r = threadIdx.x; r < rows; r += WIDE_THREADS) {
         const int64_t label = to.labels[r];
         count += label != to.ignored && label >= 0 && label < classes;
     }
-    count = block_sum(count);
+    count = over_block(count, room);
     if (threadIdx.x == 0)
         *divisor = to.is_sum ? M(1) : M(count);
 }

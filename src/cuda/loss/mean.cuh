@@ -15,22 +15,11 @@
 namespace
 {
 
-/* Over the threads of a block of whole warps, for the first of them. */
-__device__ inline double block_sum(double sum)
-{
-    __shared__ double parts[WIDE_THREADS / 32];
-    const unsigned lane = threadIdx.x % 32, warps = blockDim.x / 32;
-    sum = warp_join<plus>(sum);
-    if (lane == 0)
-        parts[threadIdx.x / 32] = sum;
-    __syncthreads();
-    return threadIdx.x < 32 ? warp_join<plus>(lane < warps ? parts[lane] : 0.0) : 0.0;
-}
-
 /* The sum of a block goes to its place in `sums`, or, when the block is alone, as the mean over n to `mean`. */
 template <class T> __device__ inline void give(double sum, double n, double *sums, T *mean)
 {
-    sum = block_sum(sum);
+    __shared__ double room[WIDE_THREADS / 32];
+    sum = over_block(sum, room);
     if (threadIdx.x != 0)
         return;
     if (gridDim.x == 1)
@@ -54,24 +43,6 @@ __global__ void __launch_bounds__(THREADS) mean_kernel(const double *sums, int b
 template <class T> bool has_pitch(const void *data, long long pitch)
 {
     return (uintptr_t)data % 16 == 0 && pitch * sizeof(T) % 16 == 0;
-}
-
-typedef struct spread {
-    unsigned blocks, threads;
-} spread;
-
-/* Work for so many threads: one block where these have a turn or two, since another launch costs as much as a turn; else
- * `most` blocks at most. */
-spread spread_over(long long wanted, int turns, unsigned most)
-{
-    spread s = {1, THREADS};
-    if (wanted > (long long)WIDE_THREADS * turns) {
-        const long long blocks = (wanted + THREADS - 1) / THREADS;
-        s.blocks = blocks > most ? most : (unsigned)blocks;
-    }
-    while (s.blocks == 1 && s.threads < WIDE_THREADS && s.threads < wanted)
-        s.threads *= 2;
-    return s;
 }
 
 } // namespace

@@ -32,6 +32,32 @@ template <class T> __device__ __forceinline__ T sum_of_lanes(T value, int lanes)
     return value;
 }
 
+/* What the thread has that lies so far off in the warp; of a struct a function of its own. */
+template <class M> __device__ __forceinline__ M swapped(M value, int distance)
+{
+    return __shfl_xor_sync(0xffffffffu, value, distance);
+}
+
+/* The sums of all threads of the block, of numbers or what else has + and swapped(), in all of them. The room, one for each
+ * warp, is for one use in turn with another. */
+template <class V> __device__ __forceinline__ V over_block(V value, V *room)
+{
+    const int warps = (int)blockDim.x / 32;
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2)
+        value = value + swapped(value, distance);
+    if (warps == 1)
+        return value;
+    if (threadIdx.x % 32 == 0)
+        room[threadIdx.x / 32] = value;
+    __syncthreads();
+    value = (int)threadIdx.x % 32 < warps ? room[threadIdx.x % 32] : V{};
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2)
+        value = value + swapped(value, distance);
+    return value;
+}
+
 /* Over all threads of a block of whole warps; every thread gets the result. `nothing` leaves values as they are. Once a
  * kernel for each Join and T: the memory between the warps is not guarded against a second use. */
 template <class Join, int THREADS, class T> __device__ inline T block_join(T value, T nothing)
