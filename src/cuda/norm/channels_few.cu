@@ -2,7 +2,10 @@
  * they compute: a block has all that statistics are of, and its threads keep what they have of it in registers. */
 #include "cuda/norm/channels.cuh"
 #include "cuda/norm/moments.cuh"
+#include "cuda/shared/divisor.cuh"
 #include "cuda/shared/sums.cuh"
+
+#include <type_traits>
 
 namespace
 {
@@ -11,147 +14,200 @@ constexpr int FEW = 2, MANY = PC__NORM_FEW / PC__NORM_THREADS; /* numbers of a t
 constexpr int MOST_THREADS = PC__NORM_FEW / FEW;
 static_assert(MANY * MOST_THREADS == PC__NORM_FEW_LONG, "what a block has");
 
-/* What the block has: batches of the channels of one group. */
+/* What the block has: batches of the channels of one group. A slab is one batch of it, a line what lies together there. */
 struct share {
-    long long own, group, first_batch;
-    unsigned channels, inner, count;
+    long long begin, stride, first; /* its first number, from batch to batch, its first channel */
 };
 
-__device__ __forceinline__ share share_of(const pc__cuda_channels &c)
+/* What a block finds in numbers of all. */
+struct cut {
+    pc__cuda_divisor slab, line;
+    unsigned channels, count;
+};
+
+cut cut_of(const pc__cuda_channels &c)
 {
-    const long long own = blockIdx.x / c.groups;
-    const unsigned channels = (unsigned)(c.channels / c.groups), inner = (unsigned)c.inner;
-    return {own,
-            blockIdx.x % c.groups,
-            c.own > 1 ? own : 0,
-            channels,
-            inner,
-            (unsigned)(c.batches / c.own) * channels * inner};
+    const int64_t channels = c.channels / c.groups;
+    return {pc__cuda_divisor_of(channels * c.inner), pc__cuda_divisor_of(c.last ? channels : c.inner),
+            (unsigned)channels, (unsigned)(c.batches / c.own * channels * c.inner)};
 }
 
-/* Where a number of the share lies, and which channel it is of. */
+__device__ __forceinline__ share share_of(const pc__cuda_channels &c, const cut &all)
+{
+    const long long own = c.own > 1 ? quotient(blockIdx.x, c.groups) : 0, stride = c.channels * c.inner;
+    const long long first = (blockIdx.x - own * c.groups) * all.channels;
+    return {own * stride + (c.last ? first : first * c.inner), stride, first};
+}
+
+/* Where a number of the share lies, and which channel it is of. PLANE: the block's only one, whose numbers lie together. */
 struct spot {
     long long at, channel;
 };
 
-__device__ __forceinline__ spot spot_of(const pc__cuda_channels &c, const share &s, unsigned i)
+template <bool PLANE>
+__device__ __forceinline__ spot spot_of(const pc__cuda_channels &c, const cut &all, const share &s, unsigned i)
 {
-    const unsigned slab = s.channels * s.inner, batch = i / slab, rest = i - batch * slab;
-    const unsigned width = c.last ? s.channels : s.inner, line = rest / width, column = rest - line * width;
-    const long long b = s.first_batch + batch, channel = s.group * s.channels + (c.last ? column : line);
-    return {c.last ? (b * c.inner + line) * c.channels + channel : (b * c.channels + channel) * c.inner + column,
-            channel};
+    const unsigned batch = pc::over(i, all.slab), rest = i - batch * all.slab.by;
+    if constexpr (PLANE) {
+        return {s.begin + batch * s.stride + rest, s.first};
+    } else {
+        const unsigned line = pc::over(rest, all.line), column = rest - line * all.line.by;
+        return {s.begin + batch * s.stride + (c.last ? line * c.channels + column : rest),
+                s.first + (c.last ? column : line)};
+    }
 }
 
-template <class T, int EACH, int THREADS> __global__ void __launch_bounds__(THREADS) forward(pc__cuda_channels c)
+template <class T>
+__device__ __forceinline__ pc::math<T> parameter(const pc__cuda_channels &c, const pc__cuda_vector &v,
+                                                 long long channel, pc::math<T> missing)
+{
+    return parameters<T, 1>(v, c.spread == 1 ? channel : quotient(channel, c.spread), missing).at[0];
+}
+
+/* Weight and bias of a channel. */
+template <class M> struct affine {
+    M weight, bias;
+};
+
+template <class T>
+__device__ __forceinline__ affine<pc::math<T>> affine_of(const pc__cuda_channels &c, long long channel)
+{
+    return {parameter<T>(c, c.weight, channel, 1), parameter<T>(c, c.bias, channel, 0)};
+}
+
+template <class T, int EACH, int THREADS, bool PLANE>
+__global__ void __launch_bounds__(THREADS) forward(pc__cuda_channels c, cut all)
 {
     typedef pc::math<T> M;
-    __shared__ pair<M> room[2][THREADS / 32];
-    const share s = share_of(c);
+    __shared__ M room[2][THREADS / 32];
+    const share s = share_of(c, all);
     const T *from = static_cast<const T *>(c.x);
-    M x[EACH], weight[EACH], bias[EACH];
-    long long at[EACH];
-    pair<M> sum = {};
+    M x[EACH];
+    affine<M> by[EACH];
+    long long at[PLANE ? EACH : 1]; /* else found once more: it would take the registers */
+    M sum = 0;
     pc::wait_for_earlier();
+    const affine<M> only = affine_of<T>(c, s.first);
 #pragma unroll
     for (int k = 0; k < EACH; k++) {
         const unsigned i = k * blockDim.x + threadIdx.x;
-        const spot own = spot_of(c, s, i < s.count ? i : 0);
-        at[k] = own.at;
-        x[k] = i < s.count ? M(from[own.at]) : M(0);
-        weight[k] = parameters<T, 1>(c.weight, quotient(own.channel, c.spread), 1).at[0];
-        bias[k] = parameters<T, 1>(c.bias, quotient(own.channel, c.spread), 0).at[0];
-        sum.first += x[k];
+        const spot own = spot_of<PLANE>(c, all, s, i < all.count ? i : 0);
+        at[PLANE ? k : 0] = own.at;
+        x[k] = i < all.count ? M(from[own.at]) : M(0);
+        by[k] = PLANE || all.channels == 1 ? only : affine_of<T>(c, own.channel);
+        sum += x[k];
     }
-    const M mean = over_block(sum, room[0]).first / M(s.count);
-    sum.first = 0;
+    const M mean = over_block(sum, room[0]) / M(all.count);
+    sum = 0;
 #pragma unroll
     for (int k = 0; k < EACH; k++)
-        if (k * blockDim.x + threadIdx.x < s.count)
-            sum.first += (x[k] - mean) * (x[k] - mean);
-    const M variance = over_block(sum, room[1]).first / M(s.count), rstd = 1 / root_of(variance + M(c.eps));
+        if (k * blockDim.x + threadIdx.x < all.count)
+            sum += (x[k] - mean) * (x[k] - mean);
+    const M variance = over_block(sum, room[1]) / M(all.count), rstd = 1 / root_of(variance + M(c.eps));
     if (threadIdx.x == 0) {
         static_cast<M *>(c.found_mean)[blockIdx.x] = mean;
         static_cast<M *>(c.found_variance)[blockIdx.x] = variance;
     }
+    const auto put = [&](auto bare) {
 #pragma unroll
-    for (int k = 0; k < EACH; k++)
-        if (k * blockDim.x + threadIdx.x < s.count)
-            static_cast<T *>(c.out)[at[k]] = finished<T>(c, normalised(x[k] - mean, rstd * weight[k], bias[k]),
-                                                         c.rest ? M(static_cast<const T *>(c.rest)[at[k]]) : M(0));
+        for (int k = 0; k < EACH; k++) {
+            const unsigned i = k * blockDim.x + threadIdx.x;
+            if (i >= all.count)
+                continue;
+            const long long to = PLANE ? at[PLANE ? k : 0] : spot_of<PLANE>(c, all, s, i).at;
+            const M y = normalised(x[k] - mean, rstd * by[k].weight, by[k].bias);
+            static_cast<T *>(c.out)[to] =
+                bare.value ? T(y) : finished<T>(c, y, c.rest ? M(static_cast<const T *>(c.rest)[to]) : M(0));
+        }
+    };
+    if (c.rest || c.relu)
+        put(std::false_type());
+    else
+        put(std::true_type());
 }
 
 /* The gradients of weight and bias are the block's where it has all numbers of one. */
-template <class T, int EACH, int THREADS> __global__ void __launch_bounds__(THREADS) backward(pc__cuda_channels c)
+template <class T, int EACH, int THREADS, bool PLANE>
+__global__ void __launch_bounds__(THREADS) backward(pc__cuda_channels c, cut all)
 {
     typedef pc::math<T> M;
     __shared__ pair<M> room[2][THREADS / 32];
-    const share s = share_of(c);
+    const share s = share_of(c, all);
     const T *from = static_cast<const T *>(c.x), *gradient = static_cast<const T *>(c.dy);
     M off[EACH], g[EACH];
-    long long to[EACH];
+    long long at[PLANE ? EACH : 1];
     pair<M> sum = {}, weighted = {};
     pc::wait_for_earlier();
+    const affine<M> only = affine_of<T>(c, s.first);
     const M mean = parameters<T, 1>(c.mean, blockIdx.x, 0).at[0],
             rstd = 1 / root_of(parameters<T, 1>(c.variance, blockIdx.x, 0).at[0] + M(c.eps));
 #pragma unroll
     for (int k = 0; k < EACH; k++) {
         const unsigned i = k * blockDim.x + threadIdx.x;
-        const spot at = spot_of(c, s, i < s.count ? i : 0);
-        to[k] = at.at;
-        off[k] = i < s.count ? M(from[at.at]) - mean : M(0);
-        g[k] = i < s.count ? M(gradient[at.at]) : M(0);
-        const M weight = parameters<T, 1>(c.weight, quotient(at.channel, c.spread), 1).at[0];
+        const spot own = spot_of<PLANE>(c, all, s, i < all.count ? i : 0);
+        const affine<M> by = PLANE || all.channels == 1 ? only : affine_of<T>(c, own.channel);
+        at[PLANE ? k : 0] = own.at;
+        off[k] = i < all.count ? M(from[own.at]) - mean : M(0);
+        g[k] = i < all.count ? M(gradient[own.at]) : M(0);
         if (c.relu)
-            g[k] = masked(
-                c, g[k],
-                normalised(off[k], rstd * weight, parameters<T, 1>(c.bias, quotient(at.channel, c.spread), 0).at[0]));
+            g[k] = masked(c, g[k], normalised(off[k], rstd * by.weight, by.bias));
         sum.first += g[k];
         sum.second += g[k] * off[k];
-        g[k] *= weight;
+        g[k] *= by.weight;
         weighted.first += g[k];
         weighted.second += g[k] * off[k];
     }
-    if (c.dweight.at || c.dbias.at) {
+    if (PLANE || c.dweight.at || c.dbias.at) {
         sum = over_block(sum, room[0]);
         if (threadIdx.x == 0) {
-            put_gradient<T>(c.dweight, s.group, sum.second * rstd);
-            put_gradient<T>(c.dbias, s.group, sum.first);
+            put_gradient<T>(c.dweight, quotient(s.first, all.channels), sum.second * rstd);
+            put_gradient<T>(c.dbias, quotient(s.first, all.channels), sum.first);
         }
     }
     if (!c.out)
         return;
-    weighted = over_block(weighted, room[1]);
-    const M first = c.stored ? M(0) : rstd * (weighted.first / M(s.count)),
-            second = c.stored ? M(0) : rstd * rstd * rstd * (weighted.second / M(s.count));
+    weighted = PLANE ? pair<M>{sum.first * only.weight, sum.second * only.weight} : over_block(weighted, room[1]);
+    const M first = c.stored ? M(0) : rstd * (weighted.first / M(all.count)),
+            second = c.stored ? M(0) : rstd * rstd * rstd * (weighted.second / M(all.count));
 #pragma unroll
-    for (int k = 0; k < EACH; k++)
-        if (k * blockDim.x + threadIdx.x < s.count)
-            static_cast<T *>(c.out)[to[k]] = T(g[k] * rstd - first - off[k] * second);
+    for (int k = 0; k < EACH; k++) {
+        const unsigned i = k * blockDim.x + threadIdx.x;
+        if (i < all.count)
+            static_cast<T *>(c.out)[PLANE ? at[PLANE ? k : 0] : spot_of<PLANE>(c, all, s, i).at] =
+                T(g[k] * rstd - first - off[k] * second);
+    }
 }
 
-template <class T, int EACH, int THREADS> void launch(const pc__cuda_channels &c, long long count)
+template <class T, int EACH, int THREADS, bool PLANE> void launch(const pc__cuda_channels &c, const cut &all)
 {
     unsigned threads = 32;
-    while (threads < THREADS && threads * EACH / 2 < count)
+    while (threads < THREADS && threads * EACH / 2 < all.count)
         threads *= 2;
-    (void)pc::start(c.backward ? backward<T, EACH, THREADS> : forward<T, EACH, THREADS>, (unsigned)(c.own * c.groups),
-                    threads, c.queue, c.early, c);
+    (void)pc::start(c.backward ? backward<T, EACH, THREADS, PLANE> : forward<T, EACH, THREADS, PLANE>,
+                    (unsigned)(c.own * c.groups), threads, c.queue, c.early, c, all);
+}
+
+/* Few blocks have many threads: there are multiprocessors enough, and what each of them computes is what takes time. */
+template <class T, int EACH> void launch_wide(const pc__cuda_channels &c, const cut &all)
+{
+    if (all.channels == 1 && !c.last)
+        launch<T, EACH, MOST_THREADS, true>(c, all);
+    else
+        launch<T, EACH, MOST_THREADS, false>(c, all);
 }
 
 } // namespace
 
-/* Few blocks have many threads: there are multiprocessors enough. */
 void pc__cuda_channel_few(const pc__cuda_channels *c)
 {
-    const long long count = c->batches / c->own * (c->channels / c->groups) * c->inner;
+    const cut all = cut_of(*c);
     with_number(c->dtype, [&](auto number) {
         typedef decltype(number) T;
-        if (count > PC__NORM_FEW)
-            launch<T, MANY, MOST_THREADS>(*c, count);
+        if (all.count > PC__NORM_FEW)
+            launch_wide<T, MANY>(*c, all);
         else if (c->own * c->groups <= PC__NORM_FEW_BLOCKS)
-            launch<T, FEW, MOST_THREADS>(*c, count);
+            launch_wide<T, FEW>(*c, all);
         else
-            launch<T, MANY, PC__NORM_THREADS>(*c, count);
+            launch<T, MANY, PC__NORM_THREADS, false>(*c, all);
     });
 }

@@ -4,6 +4,7 @@
 #define PC__CUDA_NORM_MOMENTS_CUH
 
 #include "cuda/norm/pack.cuh"
+#include "cuda/shared/sums.cuh"
 
 namespace
 {
@@ -12,28 +13,14 @@ template <class M> struct alignas(2 * sizeof(M)) pair {
     M first, second;
 };
 
-/* The sums of all threads of the block, in all of them. The room, a pair for each warp, is for one use in turn
- * with another. */
-template <class M> __device__ __forceinline__ pair<M> over_block(pair<M> value, pair<M> *room)
+template <class M> __device__ __forceinline__ pair<M> operator+(const pair<M> &a, const pair<M> &b)
 {
-    const int warps = (int)blockDim.x / 32;
-#pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2) {
-        value.first += __shfl_xor_sync(0xffffffffu, value.first, distance);
-        value.second += __shfl_xor_sync(0xffffffffu, value.second, distance);
-    }
-    if (warps == 1)
-        return value;
-    if (threadIdx.x % 32 == 0)
-        room[threadIdx.x / 32] = value;
-    __syncthreads();
-    value = threadIdx.x % 32 < warps ? room[threadIdx.x % 32] : pair<M>{};
-#pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2) {
-        value.first += __shfl_xor_sync(0xffffffffu, value.first, distance);
-        value.second += __shfl_xor_sync(0xffffffffu, value.second, distance);
-    }
-    return value;
+    return {a.first + b.first, a.second + b.second};
+}
+
+template <class M> __device__ __forceinline__ pair<M> swapped(const pair<M> &value, int distance)
+{
+    return {::swapped(value.first, distance), ::swapped(value.second, distance)};
 }
 
 template <class M> struct moments {
