@@ -68,7 +68,7 @@ template <int MOST, class F> static inline void by_width(long long c, bool align
         by_width<MOST / 2>(c, aligned, go);
 }
 
-static unsigned blocks(long long count)
+static inline unsigned blocks(long long count)
 {
     return (unsigned)((count + THREADS - 1) / THREADS);
 }

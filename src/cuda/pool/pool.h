@@ -4,6 +4,8 @@
 
 #include "cuda/runtime/view.h"
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -20,6 +22,11 @@ typedef struct pc__cuda_pool {
 void pc__cuda_max_pool(cudaStream_t queue, const pc__cuda_pool *s, const void *x, void *y, int32_t *argmax);
 void pc__cuda_max_pool_backward(cudaStream_t queue, const pc__cuda_pool *s, const void *dy, const int32_t *argmax,
                                 void *dx);
+
+/* The same of windows that lie apart, a number an access; false, and nothing is done, of others and of float64. */
+bool pc__cuda_max_pool_lines(cudaStream_t queue, const pc__cuda_pool *s, const void *dy, const int32_t *argmax,
+                             void *dx);
+
 void pc__cuda_avg_pool(cudaStream_t queue, const pc__cuda_pool *s, const void *x, void *y);
 void pc__cuda_avg_pool_backward(cudaStream_t queue, const pc__cuda_pool *s, const void *dy, void *dx);
 

@@ -209,6 +209,8 @@ template <class T> struct pooling {
             by_width<PACK>(s->c, on_16(dy, argmax, dx), [&](auto n) {
                 if (overlapping && squares / n.value >= FEW)
                     go(squares_backward_kernel<T, n.value>, squares / n.value, down, along);
+                else if (n.value * sizeof(T) <= 4 && pc__cuda_max_pool_lines(queue, s, dy, argmax, dx))
+                    return;
                 else
                     go(max_backward_kernel<T, n.value>, count / n.value);
             });
