@@ -4,6 +4,8 @@
 #include "cuda/pointwise/loop.cuh"
 #include "cuda/shared/half.cuh"
 
+#include <math.h>
+
 namespace
 {
 
@@ -100,17 +102,33 @@ __global__ void __launch_bounds__(THREADS) draw_kernel(const __grid_constant__ p
     }
 }
 
-template <class T> __device__ T dropped(const pc__cuda_draw &d, uint32_t word, T x, double scale, uint8_t &kept)
+/* What goes by words of 24 bits, and what stays by a factor: of float32 where that makes the same of it. */
+struct chances {
+    uint32_t least; /* of a word that stays: unit(word) is at least the chance */
+    double scale;
+    bool in_floats;
+};
+
+chances chances_of(double chance)
 {
-    kept = unit(word) >= d.low;
-    return static_cast<T>(static_cast<pc::math<T>>(kept ? static_cast<double>(x) * scale : 0.0));
+    const double scale = chance < 1 ? 1 / (1 - chance) : 0;
+    return {static_cast<uint32_t>(ceil(chance * 0x1p24)), scale,
+            static_cast<double>(static_cast<float>(scale)) == scale};
+}
+
+template <class T> __device__ T dropped(const chances &c, uint32_t word, T x, uint8_t &kept)
+{
+    typedef pc::math<T> M;
+    kept = word >> 8 >= c.least;
+    if (c.in_floats)
+        return static_cast<T>(kept ? static_cast<M>(x) * static_cast<M>(c.scale) : M(0));
+    return static_cast<T>(static_cast<M>(kept ? static_cast<double>(x) * c.scale : 0.0));
 }
 
 template <class T>
-__global__ void __launch_bounds__(THREADS)
-    dropout_kernel(const __grid_constant__ pc__cuda_draw d, const T *in, T *out, uint8_t *kept, bool aligned)
+__global__ void __launch_bounds__(THREADS) dropout_kernel(const __grid_constant__ pc__cuda_draw d, const chances c,
+                                                          const T *in, T *out, uint8_t *kept, bool aligned)
 {
-    const double scale = d.low < 1 ? 1 / (1 - d.low) : 0;
     pc::wait_for_earlier();
     const uint64_t stream = d.stream + (d.base ? 4 * static_cast<uint64_t>(*d.base) : 0);
     const int64_t step = static_cast<int64_t>(gridDim.x) * THREADS;
@@ -121,10 +139,10 @@ __global__ void __launch_bounds__(THREADS)
         if (aligned && i + 4 <= d.n) {
             four<T> a = *reinterpret_cast<const four<T> *>(in + i);
             uchar4 mask;
-            a.v[0] = dropped(d, x.w[0], a.v[0], scale, mask.x);
-            a.v[1] = dropped(d, x.w[1], a.v[1], scale, mask.y);
-            a.v[2] = dropped(d, x.w[2], a.v[2], scale, mask.z);
-            a.v[3] = dropped(d, x.w[3], a.v[3], scale, mask.w);
+            a.v[0] = dropped(c, x.w[0], a.v[0], mask.x);
+            a.v[1] = dropped(c, x.w[1], a.v[1], mask.y);
+            a.v[2] = dropped(c, x.w[2], a.v[2], mask.z);
+            a.v[3] = dropped(c, x.w[3], a.v[3], mask.w);
             *reinterpret_cast<four<T> *>(out + i) = a;
             if (kept)
                 *reinterpret_cast<uchar4 *>(kept + i) = mask;
@@ -133,7 +151,7 @@ __global__ void __launch_bounds__(THREADS)
             for (int k = 0; k < 4; k++) {
                 uint8_t stays = 0;
                 if (i + k < d.n)
-                    out[i + k] = dropped(d, x.w[k], in[i + k], scale, stays);
+                    out[i + k] = dropped(c, x.w[k], in[i + k], stays);
                 if (kept && i + k < d.n)
                     kept[i + k] = stays;
             }
@@ -174,8 +192,8 @@ template <template <class> class F> void draw(const pc__cuda_draw *d, void *out)
 
 template <class T> void drop(const pc__cuda_draw *d, const void *in, void *out, uint8_t *kept)
 {
-    (void)pc::start(dropout_kernel<T>, blocks_for(d), THREADS, d->queue, d->early, *d, static_cast<const T *>(in),
-                    static_cast<T *>(out), kept, on_16(in) && on_16(out) && on_16(kept));
+    (void)pc::start(dropout_kernel<T>, blocks_for(d), THREADS, d->queue, d->early, *d, chances_of(d->low),
+                    static_cast<const T *>(in), static_cast<T *>(out), kept, on_16(in) && on_16(out) && on_16(kept));
 }
 
 template <class T> struct undrop_of : pc::shape_of<T, 2, T, uint8_t> {
