@@ -59,6 +59,10 @@ bool pc__conv_is_single(const pc__conv_shape *s);
  * kernel that cuts its sums does not. From the shape alone. */
 bool pc__conv_is_little(const pc__conv_shape *s);
 
+/* 16 bits and few channels of pictures that have tiles enough: brought into shared memory as they are (shallow.h), where
+ * nothing stands against it, before sums are cut. From the shape alone. */
+bool pc__conv_is_shallow(const pc__conv_shape *s);
+
 /* So little that to set up tiles takes longer than the work; `asked`: 16 times as much, too. From the shape alone. */
 bool pc__conv_is_least(const pc__conv_shape *s, bool asked);
 

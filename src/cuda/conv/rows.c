@@ -16,6 +16,16 @@ static bool is_half(const pc__conv_piece *p)
     return pc__is_half((pc_dtype)p->s.dtype);
 }
 
+/* The row that runs so, unless PARACORD_ONLY leaves it out. */
+static const pc__row *row_by(const pc__rows *rows, pc_status (*run)(pc_stream *stream, const pc_call *call,
+                                                                    const void *problem, void *workspace, bool *done))
+{
+    for (int i = 0; i < rows->count; i++)
+        if (rows->row[i].run == run)
+            return pc__row_is_left_out(rows, &rows->row[i]) ? NULL : &rows->row[i];
+    return NULL;
+}
+
 /* Matrix units multiply 16-bit numbers from compute capability 8.0 on. */
 static bool has_matrix_units(const pc_stream *stream)
 {
@@ -155,14 +165,48 @@ static pc_status plain_run(pc_stream *stream, const pc_call *call, const void *p
     return PC_OK;
 }
 
+/* --- shallow: 16-bit numbers, up to eight channels --- */
+
+static bool shallow_supports(const pc_stream *stream, const void *problem)
+{
+    const pc__conv_piece *p = problem;
+    if (!is_half(p) || !has_matrix_units(stream))
+        return false;
+    return p->direction == PC__CONV_FORWARD ? pc__cuda_conv_shallow_fits(&p->s)
+           : p->direction == PC__CONV_INPUT ? pc__cuda_conv_shallow_input_fits(&p->s)
+                                            : pc__cuda_conv_shallow_weights_fits(&p->s);
+}
+
+static size_t shallow_workspace(const void *problem)
+{
+    const pc__conv_piece *p = problem;
+    return p->direction == PC__CONV_WEIGHTS ? pc__cuda_conv_shallow_scratch(&p->s) : 0;
+}
+
+static pc_status shallow_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
+{
+    const pc__conv_piece *p = problem;
+    const cudaStream_t queue = pc__cuda_queue(stream);
+    (void)call, (void)done;
+    if (p->direction == PC__CONV_FORWARD)
+        pc__cuda_conv_shallow_forward(queue, &p->s, p->x, p->weight, p->bias, p->result, p->places);
+    else if (p->direction == PC__CONV_INPUT)
+        pc__cuda_conv_shallow_input(queue, &p->s, p->weight, p->y, p->argmax, p->dy, p->result);
+    else
+        pc__cuda_conv_shallow_weights(queue, &p->s, p->x, p->y, p->argmax, p->dy, p->result, p->dbias, workspace);
+    return PC_OK;
+}
+
 /* --- split: little work, sums cut into parts; any where PARACORD_ONLY says so --- */
 
 static bool split_supports(const pc_stream *stream, const void *problem)
 {
     const pc__conv_piece *p = problem;
     const pc__conv_shape shape = pc__conv_shape_of(p);
-    return (pc__conv_is_little(&shape) || pc__rows_takes_all(&pc__conv_rows[p->direction], stream, split_supports)) &&
-           pc__cuda_conv_split_fits(&p->s);
+    if (pc__rows_takes_all(&pc__conv_rows[p->direction], stream, split_supports))
+        return pc__cuda_conv_split_fits(&p->s);
+    const bool shallow = pc__conv_is_shallow(&shape) && row_by(&pc__conv_rows[p->direction], shallow_run);
+    return pc__conv_is_little(&shape) && !(shallow && shallow_supports(stream, p)) && pc__cuda_conv_split_fits(&p->s);
 }
 
 static size_t split_workspace(const void *problem)
@@ -278,38 +322,6 @@ static pc_status patches_run(pc_stream *stream, const pc_call *call, const void 
 {
     (void)call, (void)done;
     return by_half(stream, problem, workspace, true);
-}
-
-/* --- shallow: 16-bit numbers, up to eight channels --- */
-
-static bool shallow_supports(const pc_stream *stream, const void *problem)
-{
-    const pc__conv_piece *p = problem;
-    if (!is_half(p) || !has_matrix_units(stream))
-        return false;
-    return p->direction == PC__CONV_FORWARD ? pc__cuda_conv_shallow_fits(&p->s)
-           : p->direction == PC__CONV_INPUT ? pc__cuda_conv_shallow_input_fits(&p->s)
-                                            : pc__cuda_conv_shallow_weights_fits(&p->s);
-}
-
-static size_t shallow_workspace(const void *problem)
-{
-    const pc__conv_piece *p = problem;
-    return p->direction == PC__CONV_WEIGHTS ? pc__cuda_conv_shallow_scratch(&p->s) : 0;
-}
-
-static pc_status shallow_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
-{
-    const pc__conv_piece *p = problem;
-    const cudaStream_t queue = pc__cuda_queue(stream);
-    (void)call, (void)done;
-    if (p->direction == PC__CONV_FORWARD)
-        pc__cuda_conv_shallow_forward(queue, &p->s, p->x, p->weight, p->bias, p->result, p->places);
-    else if (p->direction == PC__CONV_INPUT)
-        pc__cuda_conv_shallow_input(queue, &p->s, p->weight, p->y, p->argmax, p->dy, p->result);
-    else
-        pc__cuda_conv_shallow_weights(queue, &p->s, p->x, p->y, p->argmax, p->dy, p->result, p->dbias, workspace);
-    return PC_OK;
 }
 
 /* --- tile: any convolution of floats or doubles; taps apart, too (pc__conv_gaps_row) --- */
@@ -444,13 +456,8 @@ bool pc__conv_is_detour(const pc__row *row)
 bool pc__conv_is_small(const pc_stream *stream, const pc__conv_piece *p)
 {
     const pc__rows *rows = &pc__conv_rows[p->direction];
-    for (int i = 0; i < rows->count; i++) {
-        const pc__row *row = &rows->row[i];
-        if ((row->run == plain_run || row->run == split_run) && !pc__row_is_left_out(rows, row) &&
-            row->supports(stream, p))
-            return true;
-    }
-    return false;
+    const pc__row *plain = row_by(rows, plain_run), *split = row_by(rows, split_run);
+    return (plain && plain->supports(stream, p)) || (split && split->supports(stream, p));
 }
 
 const pc__row *pc__conv_detour(int direction)
@@ -477,10 +484,8 @@ const pc__row *pc__conv_planes_row(const pc_stream *stream, const pc__conv_piece
     const pc__rows *rows = &pc__conv_rows[p->direction];
     if (rows->only && rows->only->run != direct_run && rows->only->supports(stream, p))
         return NULL;
-    for (int i = 0; i < rows->count; i++)
-        if (rows->row[i].run == direct_run && !pc__row_is_left_out(rows, &rows->row[i]))
-            return direct_supports(stream, p) ? &rows->row[i] : NULL;
-    return NULL;
+    const pc__row *direct = row_by(rows, direct_run);
+    return direct && direct_supports(stream, p) ? direct : NULL;
 }
 
 const pc__row *pc__conv_gaps_row(const pc__conv_piece *p)
@@ -492,18 +497,13 @@ const pc__row *pc__conv_gaps_row(const pc__conv_piece *p)
     if (is_half(p) || p->groups > 1 || strides || down > most || right > most ||
         (rows->only && rows->only->run != tile_run))
         return NULL;
-    for (int i = 0; i < rows->count; i++)
-        if (rows->row[i].run == tile_run && !pc__row_is_left_out(rows, &rows->row[i]))
-            return &rows->row[i];
-    return NULL;
+    return row_by(rows, tile_run);
 }
 
 bool pc__conv_is_plain_grouped(const pc__conv_piece *p)
 {
     const pc__rows *rows = &pc__conv_rows[p->direction];
     const pc__conv_shape shape = pc__conv_shape_of(p);
-    for (int i = 0; i < rows->count; i++)
-        if (rows->row[i].run == plain_run && (pc__row_is_left_out(rows, &rows->row[i])))
-            return false;
-    return (!rows->only || rows->only->run == plain_run) && pc__conv_is_least_of_groups(&shape);
+    return row_by(rows, plain_run) && (!rows->only || rows->only->run == plain_run) &&
+           pc__conv_is_least_of_groups(&shape);
 }

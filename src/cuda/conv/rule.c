@@ -307,6 +307,12 @@ bool pc__conv_is_little(const pc__conv_shape *s)
     return products <= (kind == FLOATS && rows <= 8192 ? 1.5e8 : most[kind][input]);
 }
 
+bool pc__conv_is_shallow(const pc__conv_shape *s)
+{
+    enum { PLACES = 512 };
+    return together(s) == 8 && s->direction == PC__CONV_FORWARD && s->c < 8 && s->oh * s->ow >= PLACES;
+}
+
 bool pc__conv_is_deep(const pc__conv_shape *s)
 {
     return depth_of(s) >= 144;

@@ -13,8 +13,9 @@ static bool on_16_bytes(const void *pointer)
 }
 
 /* False: what is left to our kernels. cuDNN's ways read and write whole channels-last pictures, or forward both in C order, in
- * float32; of activations they know ReLU, but what follows a pooling is not theirs. */
-static bool shape_of(const pc_stream *stream, const pc__conv_piece *p, pc__conv_shape *shape)
+ * float32; of activations they know ReLU, but what follows a pooling is not theirs. A call inside another, for which that one
+ * has turned weights, does what was measured for it. */
+static bool shape_of(const pc_stream *stream, const pc__conv_piece *p, pc_choice choice, pc__conv_shape *shape)
 {
     const pc__cuda_conv *s = &p->s;
     const pc__cuda_stream *face = stream->implementation;
@@ -22,7 +23,7 @@ static bool shape_of(const pc_stream *stream, const pc__conv_piece *p, pc__conv_
     *shape = pc__conv_shape_of(p);
     const bool kept = s->pool == 1 && pc__conv_keeps_planes(shape);
     if (ours || (!kept && (s->planes || s->x_planes)) || s->dtype == PC_F64 || s->n > INT32_MAX || !p->result ||
-        face->scratch_level != 0)
+        (face->scratch_level != 0 && choice != PC_CHOICE_MEASURED))
         return false;
     return on_16_bytes(p->x) && on_16_bytes(p->weight) && on_16_bytes(p->bias) && on_16_bytes(p->dy) &&
            on_16_bytes(p->result);
@@ -46,8 +47,8 @@ static pc__conv_way table[PLACES];
 static bool used[PLACES];
 static int count;
 
-/* The place of a shape, *found saying whether it is taken already; NULL where the table is full. */
-static pc__conv_way *place_of(const pc__conv_shape *shape, int device, bool measured, bool *found)
+/* The place of a shape, *found saying whether it is taken already; NULL where the table is full, or it is not to be `made`. */
+static pc__conv_way *place_of(const pc__conv_shape *shape, int device, bool measured, bool made, bool *found)
 {
     unsigned at = pc__cuda_hash(shape, sizeof *shape) % PLACES;
     for (; used[at]; at = (at + 1) % PLACES) {
@@ -57,7 +58,7 @@ static pc__conv_way *place_of(const pc__conv_shape *shape, int device, bool meas
             return w;
     }
     *found = false;
-    if (count == MOST)
+    if (!made || count == MOST)
         return NULL;
     count++;
     used[at] = true;
@@ -126,13 +127,14 @@ static pc_status decide(pc_stream *stream, const pc_call *call, const pc__conv_p
     return status;
 }
 
-/* cuDNN's way for a shape that it may have. */
+/* cuDNN's way for a shape that it may have. Inside another call what is known counts: nobody announces such to a recording. */
 static pc_status look_up(pc_stream *stream, const pc_call *call, pc__conv_piece *p, const pc__conv_shape *shape,
                          bool measured)
 {
     bool found = false;
     pthread_mutex_lock(&choosing);
-    pc__conv_way *w = place_of(shape, stream->device.index, measured, &found);
+    const bool inside = ((const pc__cuda_stream *)stream->implementation)->scratch_level != 0;
+    pc__conv_way *w = place_of(shape, stream->device.index, measured, !inside, &found);
     const pc_status status = w && !found ? decide(stream, call, p, w) : PC_OK;
     if (w && !atomic_load(&w->refused))
         p->way = w;
@@ -186,7 +188,7 @@ pc_status pc__conv_choose(pc_stream *stream, const pc_call *call, pc__conv_piece
     const pc_choice choice = pc__conv_choice_for(stream, p);
     pc__conv_shape shape;
     p->way = NULL, p->own = NULL;
-    if (choice == PC_CHOICE_OWN || !shape_of(stream, p, &shape))
+    if (choice == PC_CHOICE_OWN || !shape_of(stream, p, choice, &shape))
         return PC_OK;
     const int format = choice == PC_CHOICE_MEASURED ? 0
                        : shape.planes               ? (int)PC__CONV_PLANES
