@@ -3,8 +3,6 @@
 #ifndef PC_EMULATOR_LANGUAGE_H
 #define PC_EMULATOR_LANGUAGE_H
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <cmath>

@@ -4,6 +4,7 @@
 
 #include "ahead.h"
 #include "block.h"
+#include "tensor/half.h"
 
 namespace emulator::ptx
 {
@@ -58,6 +59,32 @@ inline void prmt_b32(unsigned &to, unsigned a, unsigned b, unsigned selection)
 inline void max_NaN_f32(float &larger, float a, float b)
 {
     larger = a != a || a > b ? a : b;
+}
+
+/* To 16 bits all NaN become one. */
+inline uint16_t one_nan(float x, uint16_t bits)
+{
+    return x == x ? bits : 0x7fff;
+}
+inline void cvt_rn_f16_f32(uint16_t &bits, float x)
+{
+    bits = one_nan(x, pc__f16_of(x).bits);
+}
+inline void cvt_rn_bf16_f32(uint16_t &bits, float x)
+{
+    bits = one_nan(x, pc__bf16_of(x).bits);
+}
+inline void cvt_rn_f16x2_f32(unsigned &both, float high, float low)
+{
+    both = one_nan(low, pc__f16_of(low).bits) | static_cast<unsigned>(one_nan(high, pc__f16_of(high).bits)) << 16;
+}
+inline void cvt_rn_bf16x2_f32(unsigned &both, float high, float low)
+{
+    both = one_nan(low, pc__bf16_of(low).bits) | static_cast<unsigned>(one_nan(high, pc__bf16_of(high).bits)) << 16;
+}
+inline void cvt_f32_f16(float &x, uint16_t bits)
+{
+    x = pc__f16_float({bits});
 }
 
 } // namespace emulator::ptx

@@ -146,11 +146,6 @@ __device__ inline void multiply_halves(const T *mine, const T *theirs, float (&s
     }
 }
 
-template <class T> __device__ inline unsigned pair(float x, float y)
-{
-    return static_cast<unsigned>(T(x).bits) | static_cast<unsigned>(T(y).bits) << 16;
-}
-
 /* 16-bit numbers: sums[16 M][D] += weights[16 M][N], rounded, times rows of `theirs`, N of them. */
 template <int D, int N, int M, class T>
 __device__ inline void add_halves(const float (&weights)[M][N / EIGHT][4], const T *theirs,
@@ -164,7 +159,7 @@ __device__ inline void add_halves(const float (&weights)[M][N / EIGHT][4], const
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 const float(&four)[4] = weights[m][2 * k + i / 2];
-                left[m][i] = pair<T>(four[i % 2 * 2], four[i % 2 * 2 + 1]);
+                left[m][i] = pc::word_of<T>(four[i % 2 * 2], four[i % 2 * 2 + 1]);
             }
 #pragma unroll
         for (int e = 0; e < D / 16; e++) {

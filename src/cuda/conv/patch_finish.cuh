@@ -39,18 +39,6 @@ __device__ inline float larger_of(float a, float b)
 #endif
 }
 
-__device__ inline unsigned pack(float low, float high, pc::bf16)
-{
-    const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
-    return *(const unsigned *)&both;
-}
-
-__device__ inline unsigned pack(float low, float high, pc::f16)
-{
-    const __half2 both = __floats2half2_rn(low, high);
-    return *(const unsigned *)&both;
-}
-
 /* A call: unrolled for every result they would be most of a kernel. */
 __device__ __noinline__ float by_activation(int kind, float x)
 {
@@ -90,7 +78,7 @@ __device__ inline packed_results finish(const ending &e, const Sums &t, const fl
     }
 #pragma unroll
     for (int j = 0; j < 4; j++)
-        r.y[j] = pack(y[2 * j], y[2 * j + 1], T());
+        r.y[j] = pc::word_of<T>(y[2 * j], y[2 * j + 1]);
     return r;
 }
 

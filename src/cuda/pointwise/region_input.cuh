@@ -104,7 +104,7 @@ template <int N, bool HALVES> __device__ __forceinline__ item<N> numbers_of(cons
         const uint32_t half = (HALVES || x.packed ? x.word[k / 2] >> k % 2 * 16 : word) & 0xffff;
         y.v[k] = !HALVES && dtype == PC__CUDA_F32 ? __uint_as_float(word)
                  : dtype == PC__CUDA_BF16         ? __uint_as_float(half << 16)
-                                                  : __half2float(__ushort_as_half(static_cast<unsigned short>(half)));
+                                                  : float(pc::of_bits<pc::f16>(static_cast<uint16_t>(half)));
     }
     return y;
 }
