@@ -40,9 +40,31 @@ std::vector<int> in_order(int count)
     return who;
 }
 
+void shuffle(std::vector<int> &who, uint64_t &dice)
+{
+    for (size_t left = by() == SHUFFLED ? who.size() : 0; left > 1; left--) {
+        dice = dice * 6364136223846793005u + 1442695040888963407u; // Knuth's MMIX
+        std::swap(who[left - 1], who[(dice >> 32) * left >> 32]);
+    }
+}
+
+// Lanes take turns at each shuffle of a kernel: to shuffle them as often takes a twentieth of its time.
+std::vector<std::vector<int>> rounds_of_lanes()
+{
+    constexpr int ROUNDS = 61;
+    std::vector<std::vector<int>> rounds;
+    std::vector<int> lanes = in_order(LANES);
+    uint64_t dice = 1;
+    for (int i = 0; i < ROUNDS; i++) {
+        shuffle(lanes, dice);
+        rounds.push_back(lanes);
+    }
+    return rounds;
+}
+
 } // namespace
 
-turns::turns(int warps) : warps(in_order(warps)), lanes(in_order(LANES))
+turns::turns(int warps) : warps(in_order(warps))
 {
 }
 
@@ -53,21 +75,15 @@ bool turns::backward() const
 
 const std::vector<int> &turns::next_warps()
 {
-    return next(warps);
+    shuffle(warps, dice);
+    return warps;
 }
 
 const std::vector<int> &turns::next_lanes()
 {
-    return next(lanes);
-}
-
-const std::vector<int> &turns::next(std::vector<int> &who)
-{
-    for (size_t left = by() == SHUFFLED ? who.size() : 0; left > 1; left--) {
-        dice = dice * 6364136223846793005u + 1442695040888963407u; // Knuth's MMIX
-        std::swap(who[left - 1], who[(dice >> 32) * left >> 32]);
-    }
-    return who;
+    static const std::vector<std::vector<int>> rounds = rounds_of_lanes();
+    round = round + 1 < rounds.size() ? round + 1 : 0;
+    return rounds[round];
 }
 
 } // namespace emulator

@@ -2,6 +2,7 @@
 #ifndef PC_EMULATOR_TURNS_H
 #define PC_EMULATOR_TURNS_H
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -18,9 +19,9 @@ class turns
     const std::vector<int> &next_lanes();
 
   private:
-    const std::vector<int> &next(std::vector<int> &who);
-    std::vector<int> warps, lanes;
+    std::vector<int> warps;
     uint64_t dice = 1;
+    size_t round = 0; // of lanes
 };
 
 } // namespace emulator
