@@ -204,7 +204,8 @@ static void every_window_is_seen(void **state)
         {1, 16, 8, 8, 2, 2, 0, false},  {3, 4, 6, 16, 3, 2, 1, false}, {1, 5, 10, 9, 3, 1, 1, false},
         {2, 8, 12, 5, 5, 3, 2, false},  {1, 2, 9, 24, 2, 3, 0, false}, {1, 24, 5, 5, 4, 1, 2, false},
         {1, 2, 19, 19, 9, 5, 4, false}, {2, 12, 7, 9, 2, 2, 0, false}, {2, 20, 6, 7, 3, 2, 1, false},
-        {1, 6, 8, 9, 2, 2, 0, false}};
+        {1, 6, 8, 9, 2, 2, 0, false},   {2, 1, 9, 41, 3, 2, 1, false}, {1, 2, 8, 75, 2, 3, 0, false},
+        {2, 3, 5, 90, 3, 2, 0, false},  {2, 7, 9, 33, 2, 2, 0, false}, {1, 15, 8, 11, 3, 4, 1, false}};
     static const pc_dtype dtypes[] = {PC_F32, PC_BF16, PC_F64};
     for (int i = 0; i < PC__COUNT(list); i++)
         for (int k = 0; k < 3; k++)
@@ -213,6 +214,18 @@ static void every_window_is_seen(void **state)
                 s.ceil = way >= 3;
                 check_windows(s, dtypes[k], way % 3 == 1, way % 3 == 2 ? 1 : 0);
             }
+    assert_no_leak();
+}
+
+/* Windows of more numbers in a row than kernels keep together. */
+static void wide_windows(void **state)
+{
+    (void)state;
+    static const pc_dtype dtypes[] = {PC_F32, PC_BF16, PC_F64};
+    for (int k = 0; k < 3; k++) {
+        check_windows((windows){1, 15, 78, 80, 75, 1, 1, false}, dtypes[k], true, 0);
+        check_windows((windows){1, 7, 150, 151, 149, 2, 3, true}, dtypes[k], true, 0);
+    }
     assert_no_leak();
 }
 
@@ -227,9 +240,9 @@ static void many_windows(void **state)
     assert_no_leak();
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(maxima_without_a_gradient), cmocka_unit_test(bad_input),
-                                          cmocka_unit_test(channels_keep_apart), cmocka_unit_test(every_window_is_seen),
-                                          cmocka_unit_test(many_windows)};
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(maxima_without_a_gradient), cmocka_unit_test(bad_input),    cmocka_unit_test(channels_keep_apart),
+    cmocka_unit_test(every_window_is_seen),      cmocka_unit_test(wide_windows), cmocka_unit_test(many_windows)};
 
 int main(void)
 {

@@ -3,52 +3,10 @@
  * under the windows begin. */
 #include "cpu/level/pool.h"
 
-#include "cpu/level/each.h"
-
 enum { CHANNELS = 4 }; /* vectors of them at once */
-
-/* y[c] = the maximum of one window, place[c] = where it is. */
-static void max_window(const pc__pool *s, const real *rows, range h, range w, real *restrict y, int32_t *restrict place)
-{
-    for (int64_t c = 0; c < s->c; c++)
-        y[c] = -INFINITY;
-    for (int64_t c = 0; place && c < s->c; c++)
-        place[c] = (int32_t)(h.from * s->w + w.from);
-    for (int64_t i = h.from; i < h.to; i++)
-        for (int64_t j = w.from; j < w.to; j++) {
-            const int32_t here = (int32_t)(i * s->w + j);
-            const real *restrict x = rows + ((i - h.from) * s->w + j) * s->c;
-            if (!place) {
-                for (int64_t c = 0; c < s->c; c++)
-                    y[c] = ((x[c] > y[c]) | (x[c] != x[c])) ? x[c] : y[c];
-                continue;
-            }
-            for (int64_t c = 0; c < s->c; c++) {
-                const bool more = (x[c] > y[c]) | (x[c] != x[c]);
-                y[c] = more ? x[c] : y[c];
-                place[c] = more ? here : place[c];
-            }
-        }
-}
 
 /* Averages are of sums down each column of a window, whatever the number of channels: so each channel has the bits that it
  * would have alone. */
-static void average_window(const pc__pool *s, const real *rows, range h, range w, real *restrict y)
-{
-    const real scale = window_scale(s, h, w);
-    for (int64_t c = 0; c < s->c; c++) {
-        real sum = 0;
-        for (int64_t j = w.from; j < w.to; j++) {
-            real column = 0;
-            for (int64_t i = 0; i < h.to - h.from; i++)
-                column += rows[(i * s->w + j) * s->c + c];
-            sum += column;
-        }
-        y[c] = sum * scale;
-    }
-}
-
-/* The same of vectors of channels, which stay in registers. */
 INLINE void average_some(const pc__pool *s, const real *x, int64_t rows, int64_t columns, real scale, real *y,
                          const int vectors)
 {
@@ -79,24 +37,50 @@ static void average_vectors(const pc__pool *s, const real *rows, range h, range 
     }
 }
 
+/* Of less than a vector of channels: what lies behind them is read, too. */
+static void average_few(const pc__pool *s, const real *rows, range h, range w, real *y)
+{
+    real made[W];
+    average_some(s, rows + w.from * s->c, h.to - h.from, w.to - w.from, window_scale(s, h, w), made, 1);
+    memcpy(y, made, (size_t)s->c * sizeof *y);
+}
+
+typedef int32_t places __attribute__((vector_size(W * sizeof(int32_t))));
+typedef int32_t places_in_memory __attribute__((vector_size(W * sizeof(int32_t)), aligned(4), may_alias));
+
+/* The maxima of a vector of channels of one window, and where they are. */
+INLINE void max_some(const pc__pool *s, const real *rows, range h, range w, real *y, int32_t *place)
+{
+    vec most = SPLAT(-INFINITY);
+    lanes best = (lanes){0} + (pc__lane_int)(h.from * s->w + w.from);
+    for (int64_t i = h.from; i < h.to; i++)
+        for (int64_t j = w.from; j < w.to; j++) {
+            const vec x = LOAD(rows + ((i - h.from) * s->w + j) * s->c);
+            const lanes more = (x > most) | (x != x), here = (lanes){0} + (pc__lane_int)(i * s->w + j);
+            most = choose(more, x, most);
+            best = (more & here) | (~more & best);
+        }
+    AT(y) = most;
+    if (place)
+        *(places_in_memory *)place = __builtin_convertvector(best, places);
+}
+
 static void max_vectors(const pc__pool *s, const real *rows, range h, range w, real *y, int32_t *place)
 {
-    typedef int32_t places __attribute__((vector_size(W * sizeof(int32_t)), aligned(4), may_alias));
     for (int64_t c = 0; c < s->c; c += W) {
         const int64_t at = PC__MIN(c, s->c - W);
-        vec most = SPLAT(-INFINITY);
-        lanes best = (lanes){0} + (pc__lane_int)(h.from * s->w + w.from);
-        for (int64_t i = h.from; i < h.to; i++)
-            for (int64_t j = w.from; j < w.to; j++) {
-                const vec x = LOAD(rows + ((i - h.from) * s->w + j) * s->c + at);
-                const lanes more = (x > most) | (x != x), here = (lanes){0} + (pc__lane_int)(i * s->w + j);
-                most = choose(more, x, most);
-                best = (more & here) | (~more & best);
-            }
-        AT(y + at) = most;
-        if (place)
-            *(places *)(place + at) = __builtin_convertvector(best, places);
+        max_some(s, rows + at, h, w, y + at, place ? place + at : NULL);
     }
+}
+
+static void max_few(const pc__pool *s, const real *rows, range h, range w, real *y, int32_t *place)
+{
+    real most[W];
+    int32_t best[W];
+    max_some(s, rows, h, w, most, best);
+    memcpy(y, most, (size_t)s->c * sizeof *y);
+    if (place)
+        memcpy(place, best, (size_t)s->c * sizeof *place);
 }
 
 enum {
@@ -112,7 +96,6 @@ typedef struct windows {
     range h; /* which these are */
     int64_t first, count;
     int64_t left, width; /* of rows: pixels in front of the picture's first one, and all */
-    bool roomy;          /* they are a copy that a vector may reach beyond */
 } windows;
 
 /* The first place of the first window. */
@@ -121,18 +104,40 @@ static const real *corner_of(const windows *w)
     return w->rows + (w->first * w->s->sw - w->s->pw + w->left) * w->s->c;
 }
 
-/* One place of all windows, side by side: at `from` itself where windows are neighbours, else copied to `room`. */
-static const real *taken(const windows *w, const real *from, real *room)
+/* How vectors go over windows: those of neighbours have theirs side by side; others of few channels are gathered; else each
+ * window takes a vector, beyond whose channels is what the next one writes over. */
+typedef struct walk {
+    int64_t step, stride; /* of results, and of what is under them */
+    bool gathers;
+} walk;
+
+static walk walk_of(const pc__pool *s)
+{
+    if (s->sw > 1 && 4 * s->c <= W)
+        return (walk){W, 0, true};
+    return s->sw > 1 ? (walk){s->c, s->sw * s->c, false} : (walk){W, W, false};
+}
+
+/* Where the channels of each window begin, from those of the first; beyond the last one 0. */
+static void find_starts(const windows *w, int32_t *starts)
 {
     const pc__pool *s = w->s;
-    const int64_t size = sizeof(real), step = s->c * size;
-    const bool by_channels = s->sw > 1 && s->c < W;
-    for (int64_t c = 0; by_channels && c < s->c; c++)
-        pc__move((char *)(room + c), step, (const char *)(from + c), s->sw * step, w->count, sizeof(real));
-    for (int64_t i = 0; s->sw > 1 && !by_channels && i < w->count; i++)
+    const int64_t n = w->count * s->c;
+    for (int64_t i = 0; i < w->count; i++)
         for (int64_t c = 0; c < s->c; c++)
-            room[i * s->c + c] = from[i * s->sw * s->c + c];
-    return s->sw > 1 ? room : from;
+            starts[i * s->c + c] = (int32_t)(i * s->sw * s->c + c);
+    for (int64_t i = n; i < n + W; i++)
+        starts[i] = 0;
+}
+
+INLINE vec pixels_at(const real *x, bool gathers, const int32_t *starts)
+{
+    real all[W];
+    if (!gathers)
+        return LOAD(x);
+    for (int i = 0; i < W; i++)
+        all[i] = x[starts[i]];
+    return LOAD(all);
 }
 
 static inline __attribute__((always_inline)) void add(real *restrict sum, const real *restrict x, const int c)
@@ -173,86 +178,113 @@ static inline __attribute__((always_inline)) void windows_of(const windows *w, r
     }
 }
 
-/* False: the number of channels is not that, or they are doubles, for which these kernels would not pay. */
-static bool fixed_windows(const windows *w, real *y, bool average)
+static void fixed_windows(const windows *w, real *y, bool average)
 {
-    if (w->s->c != FIXED || sizeof(real) != sizeof(float))
-        return false;
     average ? windows_of(w, y, FIXED, true) : windows_of(w, y, FIXED, false);
-    return true;
 }
 
-/* to = the greater of both, or what is no number. */
-INLINE void keep_greatest(real *restrict to, const real *restrict x, int64_t n)
+INLINE vec greater(vec x, vec most)
 {
-    for (int64_t i = 0; i < n; i++)
-        to[i] = ((x[i] > to[i]) | (x[i] != x[i])) ? x[i] : to[i];
+    return choose((x > most) | (x != x), x, most);
 }
 
-/* Where nobody asks for places, rows become one first. */
-static void greatest_windows(const windows *w, real *restrict y)
+/* The columns of windows over a line that rows have become. */
+INLINE void join_columns(const windows *w, const real *line, real *restrict y, const bool average)
 {
     const pc__pool *s = w->s;
-    const int64_t n = w->count * s->c, span = ((w->count - 1) * s->sw + s->kw) * s->c;
-    real most[SPAN], room[TOGETHER];
-    const real *x = corner_of(w);
-    memcpy(most, x, (size_t)span * sizeof *most);
-    for (int64_t row = w->h.from + 1; row < w->h.to; row++)
-        keep_greatest(most, x += w->width * s->c, span);
-    memcpy(y, taken(w, most, room), (size_t)n * sizeof *y);
-    for (int64_t column = 1; column < s->kw; column++)
-        keep_greatest(y, taken(w, most + column * s->c, room), n);
-}
-
-/* In whole vectors, where what is behind the windows may be read. */
-static void max_windows(const windows *w, real *restrict y, int32_t *restrict place)
-{
-    const pc__pool *s = w->s;
-    const int64_t made = w->count * s->c, n = w->roomy || s->sw > 1 ? round_up(made, W) : made;
-    real room[TOGETHER], most[TOGETHER];
-    int32_t corner[TOGETHER], where[TOGETHER];
-    for (int64_t i = 0; i < w->count; i++)
-        for (int64_t c = 0; c < s->c; c++)
-            corner[i * s->c + c] = (int32_t)((w->first + i) * s->sw - s->pw);
-    for (int64_t i = made; i < n; i++)
-        corner[i] = 0;
-    for (int64_t i = 0; i < n; i++) {
-        most[i] = -INFINITY;
-        where[i] = (int32_t)(w->h.from * s->w) + PC__MAX(corner[i], 0);
-    }
-    for (int64_t row = w->h.from; row < w->h.to; row++)
-        for (int64_t column = 0; column < s->kw; column++) {
-            const real *restrict x = taken(w, corner_of(w) + ((row - w->h.from) * w->width + column) * s->c, room);
-            const int32_t here = (int32_t)(row * s->w + column);
-            for (int64_t i = 0; i < n; i++) {
-                const bool more = (x[i] > most[i]) | (x[i] != x[i]);
-                where[i] = more ? corner[i] + here : where[i];
-                most[i] = more ? x[i] : most[i];
-            }
+    const walk by = walk_of(s);
+    const int64_t n = w->count * s->c;
+    const real scale = average ? window_scale(s, w->h, (range){0, s->kw, s->kw}) : 1;
+    real made[TOGETHER + W];
+    int32_t starts[TOGETHER + W];
+    if (by.gathers)
+        find_starts(w, starts);
+    for (int64_t at = 0; at < n; at += by.step, line += by.stride) {
+        vec got = average ? (vec){0} : pixels_at(line, by.gathers, starts + at);
+        for (int64_t column = !average; column < s->kw; column++) {
+            const vec next = pixels_at(line + column * s->c, by.gathers, starts + at);
+            got = average ? got + next : greater(next, got);
         }
-    memcpy(y, most, (size_t)made * sizeof *y);
-    memcpy(place, where, (size_t)made * sizeof *place);
+        AT(made + at) = average ? got * scale : got;
+    }
+    memcpy(y, made, (size_t)n * sizeof *y);
 }
 
-/* Rows are added to one first. */
-static void average_windows(const windows *w, real *restrict y)
+/* Averages of few channels where windows are no neighbours, each by itself. */
+static void average_apart(const windows *w, const real *line, real *restrict y)
 {
     const pc__pool *s = w->s;
-    const int64_t span = ((w->count - 1) * s->sw + s->kw) * s->c;
-    const real scale = window_scale(s, w->h, (range){0, s->kw, s->kw}), *x = corner_of(w);
-    real sums[SPAN];
-    memset(sums, 0, (size_t)span * sizeof *sums);
-    for (int64_t row = w->h.from; row < w->h.to; row++, x += s->w * s->c)
-        for (int64_t i = 0; i < span; i++)
-            sums[i] += x[i];
+    const real scale = window_scale(s, w->h, (range){0, s->kw, s->kw});
     for (int64_t i = 0; i < w->count; i++)
         for (int64_t c = 0; c < s->c; c++) {
-            const real *from = sums + i * s->sw * s->c + c;
+            const real *from = line + i * s->sw * s->c + c;
             real sum = 0;
             for (int64_t column = 0; column < s->kw; column++)
                 sum += from[column * s->c];
             y[i * s->c + c] = sum * scale;
         }
+}
+
+/* Where nobody asks for places, rows become one first. */
+INLINE void join_windows(const windows *w, real *restrict y, const bool average)
+{
+    const pc__pool *s = w->s;
+    const int64_t span = ((w->count - 1) * s->sw + s->kw) * s->c;
+    const real *x = corner_of(w);
+    real line[SPAN + W];
+    for (int64_t i = 0; i < span; i += W) {
+        vec all = average ? (vec){0} : (vec)LOAD(x + i);
+        for (int64_t row = !average; row < w->h.to - w->h.from; row++) {
+            const vec next = LOAD(x + row * w->width * s->c + i);
+            all = average ? all + next : greater(next, all);
+        }
+        AT(line + i) = all;
+    }
+    average &&walk_of(s).gathers ? average_apart(w, line, y) : join_columns(w, line, y, average);
+}
+
+static void average_windows(const windows *w, real *y)
+{
+    join_windows(w, y, true);
+}
+
+static void greatest_windows(const windows *w, real *y)
+{
+    join_windows(w, y, false);
+}
+
+static void max_windows(const windows *w, real *restrict y, int32_t *restrict place)
+{
+    const pc__pool *s = w->s;
+    const walk by = walk_of(s);
+    const int64_t made = w->count * s->c;
+    const real *x = corner_of(w);
+    real most[TOGETHER + W];
+    int32_t best[TOGETHER + W], starts[TOGETHER + W];
+    pc__lane_int corners[TOGETHER + W]; /* columns where windows begin */
+    for (int64_t i = 0; i < w->count; i++)
+        for (int64_t c = 0; c < s->c; c++)
+            corners[i * s->c + c] = (pc__lane_int)((w->first + i) * s->sw - s->pw);
+    for (int64_t i = made; i < made + W; i++)
+        corners[i] = 0;
+    if (by.gathers)
+        find_starts(w, starts);
+    for (int64_t at = 0; at < made; at += by.step, x += by.stride) {
+        const lanes corner = *(const lanes_in_memory *)(corners + at);
+        vec largest = SPLAT(-INFINITY);
+        lanes found = (lanes){0} + (pc__lane_int)(w->h.from * s->w) + (corner & (corner > 0));
+        for (int64_t row = w->h.from; row < w->h.to; row++)
+            for (int64_t column = 0; column < s->kw; column++) {
+                const vec next = pixels_at(x + ((row - w->h.from) * w->width + column) * s->c, by.gathers, starts + at);
+                const lanes more = (next > largest) | (next != next);
+                largest = choose(more, next, largest);
+                found = (more & (corner + (pc__lane_int)(row * s->w + column))) | (~more & found);
+            }
+        AT(most + at) = largest;
+        *(places_in_memory *)(best + at) = __builtin_convertvector(found, places);
+    }
+    memcpy(y, most, (size_t)made * sizeof *y);
+    memcpy(place, best, (size_t)made * sizeof *place);
 }
 
 /* Pixels beside rows of few channels, of which none is greater: then no window is cut. */
@@ -263,29 +295,32 @@ static int64_t pixels_right(const pc__pool *s)
 
 static bool is_padded(const pc__pool *s, bool average)
 {
-    return !average && s->c < W && (s->pw > 0 || pixels_right(s) > 0);
+    return !average && s->c < W && s->kw * s->c <= SPAN && (s->pw > 0 || pixels_right(s) > 0);
 }
 
-/* Windows of a row of y, one by one, or those together that may be: the first of them, how many. */
-static int64_t together(const pc__pool *s, int64_t at, int64_t ow, bool padded)
+/* Windows of a row of y, one by one, or those together that may be: the first of them, how many. `fixed`: by fixed_windows. */
+static int64_t together(const pc__pool *s, int64_t at, int64_t ow, bool padded, bool fixed)
 {
     const int64_t room = s->w + s->pw - s->kw,
                   inner = padded     ? ow
                           : room < 0 ? 0
                                      : room / s->sw + 1;    /* from here on they are cut at the right */
     const int64_t most = (SPAN / s->c - s->kw) / s->sw + 1; /* fit */
-    if ((s->c >= W && s->c != FIXED) || (!padded && at * s->sw < s->pw) || at >= inner)
+    if ((s->c >= W && !fixed) || (!padded && at * s->sw < s->pw) || at >= inner)
         return 1;
     return PC__MAX(PC__MIN(PC__MIN(inner, ow) - at, PC__MIN(TOGETHER / s->c, most)), 1);
 }
 
-/* The rows under a row of y. */
+/* The rows under a row of y; where windows go together, a vector may reach beyond them. */
 static const real *rows_of(const pooling *p, int64_t at, range h, bool padded, int64_t width, real *room)
 {
     const pc__pool *s = p->s;
-    const int64_t size = s->w * s->c, left = s->pw * s->c;
-    if (!padded)
-        return take(p, at, (h.to - h.from) * size, room);
+    const int64_t size = s->w * s->c, left = s->pw * s->c, n = (h.to - h.from) * size;
+    if (!padded) {
+        const real *from = take(p, at, n, room);
+        const bool last = s->c < W && at + n + W > s->n * s->h * size;
+        return from != room && last ? memcpy(room, from, (size_t)n * sizeof *room) : from;
+    }
     for (int64_t i = 0; i < (h.to - h.from); i++) {
         real *row = room + i * width * s->c, *to = row + left;
         const real *from = take(p, at + i * size, size, to);
@@ -305,6 +340,7 @@ static void pool_row(const pooling *p, int64_t row, bool average)
     const bool padded = is_padded(s, average);
     const int64_t oh = pc__pool_oh(s), ow = pc__pool_ow(s), size = s->w * s->c;
     const int64_t width = padded ? s->pw + s->w + pixels_right(s) : s->w;
+    const bool fixed = s->c == FIXED && sizeof(real) == sizeof(float) && !p->argmax; /* doubles would take as long */
     const range h = inside(row % oh, s->sh, s->kh, s->ph, s->h);
     real *room = p->rooms + pc__thread() * p->size,
          *out = s->half ? room + s->kh * width * s->c : (real *)p->to + row * ow * s->c;
@@ -312,26 +348,26 @@ static void pool_row(const pooling *p, int64_t row, bool average)
     for (int64_t j = 0, count; j < ow; j += count) {
         real *y = out + j * s->c;
         int32_t *place = p->argmax ? p->argmax + (row * ow + j) * s->c : NULL;
-        count = together(s, j, ow, padded);
+        count = together(s, j, ow, padded, fixed);
         const range w = inside(j, s->sw, s->kw, s->pw, s->w);
         const bool several = count > 1 || padded;
         if (!several && s->c >= W) {
             average ? average_vectors(s, rows, h, w, y) : max_vectors(s, rows, h, w, y, place);
             continue;
         }
-        const windows some = {s, rows, h, j, count, padded ? s->pw : 0, width, padded || s->half};
-        if (several && !place && fixed_windows(&some, y, average))
-            continue;
-        if (average && several)
+        const windows some = {s, rows, h, j, count, padded ? s->pw : 0, width};
+        if (several && fixed)
+            fixed_windows(&some, y, average);
+        else if (several && average)
             average_windows(&some, y);
-        else if (average)
-            average_window(s, rows, h, w, y);
         else if (several && place)
             max_windows(&some, y, place);
         else if (several)
             greatest_windows(&some, y);
+        else if (average)
+            average_few(s, rows, h, w, y);
         else
-            max_window(s, rows, h, w, y, place);
+            max_few(s, rows, h, w, y, place);
     }
     if (s->half)
         give(p, row * ow * s->c, ow * s->c, out);
@@ -363,9 +399,9 @@ static pc_status all_rows(pooling *p, bool average)
     p->together = PC__MAX(PART / PC__MAX(s->kh * s->w * s->c, 1), 1);
     const int64_t tasks = (s->n * pc__pool_oh(s) + p->together - 1) / p->together;
     return pool_run(p,
-                    s->half  ? under + pc__pool_ow(s) * s->c + W
-                    : padded ? under + W
-                             : 0,
+                    s->half    ? under + pc__pool_ow(s) * s->c + W
+                    : s->c < W ? under + W
+                               : 0,
                     tasks, average ? average_rows : max_rows);
 }
 
