@@ -190,14 +190,14 @@ static void finish(const planar *p, int64_t image, int64_t first, int64_t count,
     const int64_t places = PC__MIN(rows * h->out_lots, h->out - top) * w->out;
     for (int64_t o = 0; o < count; o++) {
         char *y = (char *)p->y + ((image * all + first + o) * area + top * w->out) * g->size;
-        real *to = p->out_planes && !p->s->half ? (real *)(void *)y : room + o * places;
+        real *to = p->out_planes && !p->s->half ? (real *)(void *)y : room + (o + p->s->half) * places;
         for (int64_t down = 0; down < h->out_lots; down++) {
             real *lots = block + (down * w->out_lots * p->outputs + o) * p->run;
             for (int64_t right = 0; right < w->out_lots; right++)
                 finish_lot(p, first + o, lots + right * p->outputs * p->run);
             gather(p, row, rows, down, lots, p->outputs * p->run, to);
         }
-        if (p->s->half) /* 16-bit numbers take the first half of their room */
+        if (p->s->half) /* in front of the numbers that they are made of */
             give_reals(g, p->out_planes ? y : (char *)room + o * places * g->size, to, places);
     }
     if (!p->out_planes)
@@ -244,7 +244,7 @@ static void cut(planar *p)
     p->run = round_up((p->rows - 1) * p->in.across + w->made, W);
     p->planes = round_up(each * p->groups * p->in.plane + TILE_WIDTH, W);
     p->block = lots * p->outputs * p->run;
-    p->room = round_up(PC__MAX(p->outputs * p->rows * h->out_lots * w->out,
+    p->room = round_up(PC__MAX((p->outputs + p->s->half) * p->rows * h->out_lots * w->out,
                                planar_room(&p->in, p->groups * p->from, p->rows + h->reach)),
                        W);
     p->all = p->planes + p->block + p->room;

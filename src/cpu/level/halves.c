@@ -1,60 +1,37 @@
 /* halves.c: rows of 16-bit numbers to and from float32. */
 #include "cpu/level/halves.h"
 
-#if defined(PC__LEVEL_v4)
-enum { MASKED = 16 };
-
-/* Up to so many numbers behind the last whole vectors. */
-static inline __mmask16 those(int64_t n)
-{
-    return n >= MASKED ? (__mmask16)~0 : (__mmask16)((1 << n) - 1);
-}
-
-static inline void load_masked(float *to, const void *from, int64_t n, bool is_f16)
-{
-    const __m256i halves = _mm256_maskz_loadu_epi16(those(n), from);
-    const __m512 floats =
-        is_f16 ? _mm512_cvtph_ps(halves) : _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
-    _mm512_mask_storeu_ps(to, those(n), floats);
-}
-
-static inline void store_masked(void *to, const float *from, int64_t n, bool is_f16)
-{
-    const __m512 floats = _mm512_maskz_loadu_ps(those(n), from);
-    const __m256i halves = is_f16 ? _mm512_cvtps_ph(floats, _MM_FROUND_TO_NEAREST_INT)
-                                  : _mm512_cvtepi32_epi16((__m512i)(pc__rounded_bf16((pc__pairs)floats) >> 16));
-    _mm256_mask_storeu_epi16(to, those(n), halves);
-}
+/* GCC makes six instructions of it for AVX2. */
+#if defined(PC__LEVEL_v3)
+#define WIDENED(words) ((pc__pairs)_mm256_cvtepu16_epi32((__m128i)(words)))
 #else
-enum { MASKED = 0 };
-#define load_masked(to, from, n, is_f16) (void)0
-#define store_masked(to, from, n, is_f16) (void)0
+#define WIDENED(words) __builtin_convertvector(words, pc__pairs)
 #endif
 
-void pc__load_halves(float *restrict to, const void *restrict from, int64_t n, bool is_f16)
+/* PC__HALVES in memory's order. */
+static inline void take_in_order(float *to, const void *from, bool is_f16)
 {
-    const pc_f16 *f16 = from;
-    const pc_bf16 *bf16 = from;
-    int64_t i = 0;
-    for (; is_f16 && i + PC__HALVES <= n; i += PC__HALVES)
-        pc__take_f16(to + i, f16 + i);
-    for (; MASKED && !is_f16 && i + MASKED <= n; i += MASKED)
-        load_masked(to + i, bf16 + i, MASKED, false);
-    for (; MASKED && i < n; i += MASKED)
-        load_masked(to + i, bf16 + i, n - i, is_f16);
-    for (; is_f16 && i < n; i++)
-        to[i] = pc__f16_float(f16[i]);
-    for (; i < n; i++)
-        to[i] = pc__bf16_float(bf16[i]);
+    typedef uint16_t words __attribute__((vector_size(PC__VECTOR_BYTES / 2), aligned(2), may_alias));
+    const words *halves = from;
+    pc__pairs_in_memory *floats = (pc__pairs_in_memory *)(void *)to;
+    if (is_f16) {
+        pc__take_f16(to, from);
+        return;
+    }
+    floats[0] = WIDENED(halves[0]) << 16;
+    floats[1] = WIDENED(halves[1]) << 16;
 }
 
-/* PC__HALVES bfloat16 in memory's order. */
-static inline void put_in_order(pc_bf16 *to, const float *from)
+static inline void put_in_order(void *to, const float *from, bool is_f16)
 {
     typedef uint16_t words __attribute__((vector_size(PC__VECTOR_BYTES / 2), aligned(2), may_alias));
     const pc__pairs_in_memory *floats = (const pc__pairs_in_memory *)(const void *)from;
+    words *out = to;
+    if (is_f16) {
+        pc__put_f16(to, from);
+        return;
+    }
     pc__pairs low = floats[0], high = floats[1];
-    words *out = (words *)(void *)to;
     if (__builtin_expect(pc__any_nan((pc__singles)low, (pc__singles)high), 0))
         low = pc__rounded_bf16(low), high = pc__rounded_bf16(high);
     else
@@ -63,19 +40,73 @@ static inline void put_in_order(pc_bf16 *to, const float *from)
     out[1] = __builtin_convertvector(high >> 16, words);
 }
 
+/* The same of eight. */
+typedef uint16_t eight_words __attribute__((vector_size(16), aligned(2), may_alias));
+typedef uint32_t eight_bits __attribute__((vector_size(32)));
+typedef float eight_floats __attribute__((vector_size(32)));
+typedef uint32_t eight_bits_in_memory __attribute__((vector_size(32), aligned(4), may_alias));
+
+#ifdef PC__LEVEL_base
+#define EIGHT_WIDENED(words) __builtin_convertvector(words, eight_bits)
+#define TAKE_EIGHT_F16(to, from)                                                                                       \
+    for (int i = 0; i < 8; i++)                                                                                        \
+    (to)[i] = pc__f16_float((pc_f16){(from)[i]})
+#define PUT_EIGHT_F16(to, from)                                                                                        \
+    for (int i = 0; i < 8; i++)                                                                                        \
+    (to)[i] = pc__f16_of((from)[i]).bits
+#else
+#define EIGHT_WIDENED(words) ((eight_bits)_mm256_cvtepu16_epi32((__m128i)(words)))
+#define TAKE_EIGHT_F16(to, from)                                                                                       \
+    _mm256_storeu_ps(to, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(from))))
+#define PUT_EIGHT_F16(to, from)                                                                                        \
+    _mm_storeu_si128((__m128i *)(void *)(to), _mm256_cvtps_ph(_mm256_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT))
+#endif
+
+static inline void take_eight(float *to, const uint16_t *from, bool is_f16)
+{
+    if (is_f16)
+        TAKE_EIGHT_F16(to, from);
+    else
+        *(eight_bits_in_memory *)(void *)to = EIGHT_WIDENED(*(const eight_words *)from) << 16;
+}
+
+static inline void put_eight(uint16_t *to, const float *from, bool is_f16)
+{
+    const eight_bits bits = *(const eight_bits_in_memory *)(const void *)from;
+    const eight_bits nan = (eight_bits)((eight_floats)bits != (eight_floats)bits);
+    const eight_bits rounded = (~nan & (bits + 0x7fff + (bits >> 16 & 1))) | (nan & (bits | 0x400000));
+    if (is_f16)
+        PUT_EIGHT_F16(to, from);
+    else
+        *(eight_words *)to = __builtin_convertvector(rounded >> 16, eight_words);
+}
+
+/* Numbers at the end that fill no vectors are part of the last ones, which lie over others. Not masked: some processors take
+ * a hundred cycles for a masked store, or for what reads it next. */
+#define IN_BLOCKS(block, step, to, from)                                                                               \
+    for (; i + (step) <= n; i += (step))                                                                               \
+        block((to) + i, (from) + i, is_f16);                                                                           \
+    if (i > 0 && i < n)                                                                                                \
+        block((to) + n - (step), (from) + n - (step), is_f16);                                                         \
+    if (i > 0)                                                                                                         \
+    return
+
+void pc__load_halves(float *restrict to, const void *restrict from, int64_t n, bool is_f16)
+{
+    const uint16_t *halves = from;
+    int64_t i = 0;
+    IN_BLOCKS(take_in_order, PC__HALVES, to, halves);
+    IN_BLOCKS(take_eight, 8, to, halves);
+    for (; i < n; i++)
+        to[i] = is_f16 ? pc__f16_float((pc_f16){halves[i]}) : pc__bf16_float((pc_bf16){halves[i]});
+}
+
 void pc__store_halves(void *restrict to, const float *restrict from, int64_t n, bool is_f16)
 {
-    pc_f16 *f16 = to;
-    pc_bf16 *bf16 = to;
+    uint16_t *halves = to;
     int64_t i = 0;
-    for (; is_f16 && i + PC__HALVES <= n; i += PC__HALVES)
-        pc__put_f16(f16 + i, from + i);
-    for (; !is_f16 && i + PC__HALVES <= n; i += PC__HALVES)
-        put_in_order(bf16 + i, from + i);
-    for (; MASKED && i < n; i += MASKED)
-        store_masked(bf16 + i, from + i, n - i, is_f16);
-    for (; is_f16 && i < n; i++)
-        f16[i] = pc__f16_of(from[i]);
+    IN_BLOCKS(put_in_order, PC__HALVES, halves, from);
+    IN_BLOCKS(put_eight, 8, halves, from);
     for (; i < n; i++)
-        bf16[i] = pc__bf16_of(from[i]);
+        halves[i] = is_f16 ? pc__f16_of(from[i]).bits : pc__bf16_of(from[i]).bits;
 }

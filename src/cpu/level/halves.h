@@ -17,6 +17,7 @@ enum { PC__HALVES = PC__VECTOR_BYTES / 2 };
 
 #define pc__load_halves PC__K(load_halves)
 #define pc__store_halves PC__K(store_halves)
+/* Memory that does not overlap. */
 void pc__load_halves(float *restrict to, const void *restrict from, int64_t n, bool is_f16);
 void pc__store_halves(void *restrict to, const float *restrict from, int64_t n, bool is_f16);
 
