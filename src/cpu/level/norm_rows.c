@@ -13,17 +13,18 @@ enum {
     SHORT = 64,           /* numbers of a row of a lot, at most, */
     SHORT_BACK = 40,      /* or with its gradient, */
     LEAST = 32,           /* so many rows at least are one */
+    CONVERTED = 2048, /* 16-bit numbers that are converted at once: what is read right behind a store waits for it */
 };
 
 typedef struct work {
     const pc_call *call;
     const pc__layer_norm_attributes *a;
-    int64_t rows, parts, together;
-    bool half, turns;          /* 16-bit numbers; by lots */
-    const void *weight, *bias; /* in the type that is computed in: as they lie, or in parameters[2][n] */
+    int64_t rows, parts, together, at_once; /* at_once: rows that are converted together; all where none are */
+    bool half, turns;                       /* 16-bit numbers; by lots */
+    const void *weight, *bias;              /* in the type that is computed in: as they lie, or in parameters[2][n] */
     void *parameters;
     void *room;   /* of each thread: `size` numbers, */
-    int64_t size; /* two rows, or backward four, of whole lots */
+    int64_t size; /* of whole lots two, or backward four; else of rows that are converted, and backward two sums */
     double *sums; /* backward: [parts][2][n]; NULL: none are wanted */
     bool few;     /* one part of so few rows that its sums, in the type that is computed in, are the result */
 } work;
@@ -55,7 +56,7 @@ static work work_of(const pc_call *call, const pc_tensor *x, int64_t most)
     work w = {
         .call = call, .a = a, .rows = a->n ? pc_tensor_count(x) / a->n : 0, .half = pc__is_half((pc_dtype)x->dtype)};
     w.turns = x->dtype != PC_F64 && a->n <= most && w.rows >= LEAST;
-    w.size = (w.turns ? ROWS : 1) * a->n;
+    w.at_once = w.half ? PC__MAX(CONVERTED / PC__MAX(a->n, 1), 1) : PC__MAX(w.rows, 1);
     return w;
 }
 
@@ -113,7 +114,8 @@ static pc_status forward(const pc_call *call)
         return PC__K(norm_long)(call, weight, bias);
     const int threads = pc__threads(w.rows * n * 24);
     w.together = PC__MAX(PART / n, 1);
-    w.size *= w.turns ? 2 : w.half;
+    w.at_once = PC__MIN(w.at_once, w.together);
+    w.size = n * (w.turns ? 2 * ROWS : w.half ? w.at_once : 0);
     PC__TRY(take_room(&w, threads, 0, is_f64));
     fill(&w, weight, bias, is_f64);
     pc__parallel(threads, (w.rows + w.together - 1) / w.together, is_f64 ? forward_f64 : forward_f32, &w);
@@ -152,7 +154,8 @@ PC__KERNEL(layer_norm_backward)
     if (is_long(&w) && w.rows > 0)
         return PC__K(norm_long_backward)(call, weight);
     cut(&w);
-    w.size *= 4;
+    w.at_once = PC__MIN(w.at_once, w.together);
+    w.size = n * (w.turns ? 4 * ROWS : 2 * (w.half ? w.at_once : 0) + 2);
     if (n == 0)
         return PC_OK;
     w.few = w.parts == 1 && w.rows <= ROWS && !w.turns;
