@@ -90,7 +90,32 @@ void pc__loop_repeat(pc__loop *loop, int k, void *element, size_t bytes)
     memset(loop->strides[k], 0, sizeof loop->strides[k]);
 }
 
-/* Elements [begin, end) in the loop's own order. */
+enum {
+    SHORT = 8 /* elements of a run, */,
+    ROWS = 128 /* and so many such runs at once, whose lines the cache keeps */
+};
+
+/* Rows of a few elements: a run for each of their columns, as to begin one takes longer than elements apart. */
+static void run_columns(const pc__loop *loop, pc__run_fn run, char **data, const int64_t *inner, int64_t n,
+                        int64_t rows)
+{
+    int64_t outer[PC__OPERANDS];
+    char *at[PC__OPERANDS];
+    for (int k = 0; k < loop->operands; k++)
+        outer[k] = loop->strides[k][loop->ndim - 2];
+    for (int64_t r = 0, m; r < rows; r += m) {
+        m = PC__MIN(rows - r, ROWS);
+        for (int64_t i = 0; i < n; i++) {
+            for (int k = 0; k < loop->operands; k++)
+                at[k] = data[k] + i * inner[k];
+            run(at, outer, m, loop->context);
+        }
+        for (int k = 0; k < loop->operands; k++)
+            data[k] += m * outer[k];
+    }
+}
+
+/* Elements [begin, end), in the loop's own order but for short rows. */
 static void run_part(const pc__loop *loop, pc__run_fn run, int64_t begin, int64_t end)
 {
     int last = loop->ndim - 1;
@@ -110,7 +135,10 @@ static void run_part(const pc__loop *loop, pc__run_fn run, int64_t begin, int64_
         const int64_t n = PC__MIN(loop->shape[last] - index[last], end - begin);
         const bool whole = last > 0 && n == loop->shape[last];
         const int64_t rows = whole ? PC__MIN(loop->shape[last - 1] - index[last - 1], (end - begin) / n) : 1;
-        for (int64_t r = 0; r < rows; r++) {
+        const bool columns = n <= SHORT && rows >= 2 * n;
+        if (columns)
+            run_columns(loop, run, data, inner, n, rows);
+        for (int64_t r = 0; !columns && r < rows; r++) {
             run(data, inner, n, loop->context);
             for (int k = 0; k < loop->operands; k++)
                 data[k] += whole ? loop->strides[k][last - 1] : n * inner[k];
