@@ -205,7 +205,8 @@ pc_status PC__R(gemm)(const pc__gemm *request)
     const bool down = request->c_cs != 1 || (request->n == 1 && request->a_cs != 1 && request->a_rs == 1);
     const bool turn = down && request->c_rs == 1 && !request->bias;
     const pc__gemm turned = turn ? transposed(request) : *request, *g = &turned;
-    const int threads = pc__threads(g->k * (2 * g->m * g->n + 4 * (int64_t)sizeof(real) * PC__MAX(g->m, g->n)));
+    const int64_t size = sizeof(real), outputs = g->m * g->n;
+    const int threads = pc__threads(PC__MAX(g->k * (2 * outputs + 4 * size * PC__MAX(g->m, g->n)), 4 * size * outputs));
     const int64_t chunks = PC__MIN(CHUNKS_MOST, g->k / CHUNK_K);
     if (chunks > 1 && g->m * g->n <= (both_along_k(g) ? CHUNKED_DOTS : CHUNKED_OUTPUT))
         return chunked(g, chunks, threads);
