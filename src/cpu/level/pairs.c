@@ -155,14 +155,37 @@ void pair_few_order(float *to, const float *sums, int64_t columns)
     }
 }
 
+/* The first n of 16, by parts: a masked store takes some processors as long as 40 numbers. */
+static inline void put_first(pc_bf16 *to, __m256i from, int64_t n)
+{
+    __m128i part = _mm256_castsi256_si128(from);
+    if (n & 8) {
+        _mm_storeu_si128((__m128i *)(void *)to, part);
+        part = _mm256_extracti128_si256(from, 1), to += 8;
+    }
+    if (n & 4) {
+        _mm_storeu_si64(to, part);
+        part = _mm_srli_si128(part, 8), to += 4;
+    }
+    if (n & 2) {
+        _mm_storeu_si32(to, part);
+        part = _mm_srli_si128(part, 4), to += 2;
+    }
+    if (n & 1)
+        to->bits = (uint16_t)_mm_extract_epi16(part, 0);
+}
+
 PAIRS void pair_store(pc_bf16 *to, const float *from, int64_t n)
 {
+    const int64_t all = n;
     for (; n >= 2 * W; n -= 2 * W, from += 2 * W, to += 2 * W)
         _mm512_storeu_si512(to, (__m512i)_mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + W), _mm512_loadu_ps(from)));
-    for (; n > 0; n -= W, from += W, to += W) {
-        const __mmask16 there = n >= W ? (__mmask16)~0 : (__mmask16)((1 << n) - 1);
-        _mm256_mask_storeu_epi16(to, there, (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(there, from)));
+    for (; n > 0 && all >= W; n -= W, from += W, to += W) { /* the last ones lie over others */
+        const int64_t back = n >= W ? 0 : W - n;
+        _mm256_storeu_si256((__m256i *)(void *)(to - back), (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(from - back)));
     }
+    if (all < W)
+        put_first(to, (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps((__mmask16)((1 << n) - 1), from)), n);
 }
 
 #else
