@@ -153,7 +153,8 @@ static pc_status in_blocks(work *w)
     w->columns = PC__MIN(g->n, PC__MIN(PC__MAX(BLOCK / w->depth / STEP, 1) * STEP, COLUMNS));
     w->across = (g->n + w->columns - 1) / w->columns;
     const int64_t tasks = (g->m + w->rows - 1) / w->rows * w->across;
-    const int threads = tasks > 1 ? pc__threads(2 * g->m * g->n * g->k + 8 * (g->m + g->n) * g->k) : 1;
+    const int64_t cost = PC__MAX(2 * g->m * g->n * g->k + 8 * (g->m + g->n) * g->k, 8 * g->m * g->n);
+    const int threads = tasks > 1 ? pc__threads(cost) : 1;
     w->size = (w->rows * w->depth + w->columns * w->depth + w->rows * w->columns + w->columns + 15) / 16 * 16;
     const bool is_few = threads == 1 && w->size <= PC__COUNT(few);
     w->room = is_few ? few : pc__alloc_aligned((size_t)(threads * w->size) * sizeof(float), 64);

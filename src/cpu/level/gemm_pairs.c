@@ -230,7 +230,7 @@ static pc_status in_panels(const half_product *p)
     w.rows = PC__MIN(w.rows, g->m);
     const int64_t fit = PC__MAX(GROUP / PC__MAX(g->k, 1) / TILE_WIDTH, 1) * TILE_WIDTH;
     const int64_t group = PC__MIN(fit, COLUMNS), most = PC__MIN(group, g->n);
-    const int threads = pc__threads(g->m * g->n * g->k + 4 * (g->m * g->n + g->n * g->k));
+    const int threads = pc__threads(g->m * g->n * g->k + 8 * g->m * g->n + 4 * g->n * g->k);
     const int64_t packed = round_up(most, W) * w.depth * 4;
     const int64_t turned = g->a_cs != 1 && g->n > group ? round_up(g->m * w.depth * 4, 64) : 0;
     w.sums = round_up(PC__MIN(w.rows * most, PC__MAX(SUMS, STEP * most)) + W, W);
