@@ -173,6 +173,23 @@ static void empty(void **state)
     assert_no_leak();
 }
 
+/* The same of so many outputs that threads share them. */
+static void nothing_to_add_up(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][2] = {{20000, 12}, {900, 1300}, {3, 400000}};
+    static const pc_dtype dtypes[] = {PC_F32, PC_F64, PC_F16, PC_BF16};
+    for (int i = 0; i < 12; i++)
+        PC_SCOPE {
+            const int64_t m = sizes[i / 4][0], n = sizes[i / 4][1];
+            pc_tensor *a = pc_ones(PC_SHAPE(m, 0), dtypes[i % 4], test_device());
+            pc_tensor *y = pc_matmul(a, pc_ones(PC_SHAPE(0, n), dtypes[i % 4], test_device()));
+            assert_not_null_ok(y);
+            assert_false(pc_item(pc_any(y)) != 0);
+        }
+    assert_no_leak();
+}
+
 /* An infinite factor is as it is, and only in its row. */
 static void infinite(void **state)
 {
@@ -242,7 +259,7 @@ int main(void)
         cmocka_unit_test(few_columns),     cmocka_unit_test(few_rows),   cmocka_unit_test(vectors),
         cmocka_unit_test(long_sums),       cmocka_unit_test(short_sums), cmocka_unit_test(middling),
         cmocka_unit_test(sizes_on_packs),  cmocka_unit_test(empty),      cmocka_unit_test(infinite),
-        cmocka_unit_test(nothing_spreads), cmocka_unit_test(same_bits),
+        cmocka_unit_test(nothing_spreads), cmocka_unit_test(same_bits),  cmocka_unit_test(nothing_to_add_up),
     };
     return cmocka_run_group_tests_name("ops.products", tests, NULL, NULL);
 }

@@ -139,7 +139,7 @@ static void packed_task(void *context, int64_t task)
 /* Whether it pays: every task would pack for its rows alone. */
 static bool is_shared(const pc__gemm *g, const cut *c, int threads)
 {
-    return !c->dots && threads > 1 && g->m >= SHARED_ROWS &&
+    return !c->dots && threads > 1 && g->m >= SHARED_ROWS && g->k > 0 &&
            columns_pack(g, PC__MIN(c->rows, g->m), PC__MIN(c->columns, g->n));
 }
 
