@@ -1,7 +1,7 @@
 /* loop.h: walking several strided tensors together.
  *
  * pc__loop_make sorts and merges dimensions so that the innermost run is as long as it can be; pc__loop_run hands those
- * runs to a function, on as many cores as pay, in any order. The first operand is the output. */
+ * runs to a function, or of short ones their columns, on as many cores as pay, in any order. The first operand is the output. */
 #ifndef PC__LOOP_H
 #define PC__LOOP_H
 

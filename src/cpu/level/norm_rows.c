@@ -19,12 +19,12 @@ enum {
 typedef struct work {
     const pc_call *call;
     const pc__layer_norm_attributes *a;
-    int64_t rows, parts, together, at_once; /* at_once: rows that are converted together; all where none are */
+    int64_t rows, parts, together, at_once; /* at_once: rows that are converted together */
     bool half, turns;                       /* 16-bit numbers; by lots */
     const void *weight, *bias;              /* in the type that is computed in: as they lie, or in parameters[2][n] */
     void *parameters;
     void *room;   /* of each thread: `size` numbers, */
-    int64_t size; /* of whole lots two, or backward four; else of rows that are converted, and backward two sums */
+    int64_t size; /* of whole lots two, or backward four; else of what is converted, and backward two sums */
     double *sums; /* backward: [parts][2][n]; NULL: none are wanted */
     bool few;     /* one part of so few rows that its sums, in the type that is computed in, are the result */
 } work;

@@ -1,6 +1,6 @@
 /* pool.c: maximum and average pooling over channels-last pictures. A task is some rows of y. Vectors of channels stay in
- * registers; where there are fewer channels, loops go over those of neighbouring windows. `rows` is where the picture's rows
- * under the windows begin. */
+ * registers; of fewer channels vectors are those of neighbouring windows, or of one and what lies behind it. `rows` is where the
+ * picture's rows under the windows begin. */
 #include "cpu/level/pool.h"
 
 enum { CHANNELS = 4 }; /* vectors of them at once */
@@ -104,8 +104,8 @@ static const real *corner_of(const windows *w)
     return w->rows + (w->first * w->s->sw - w->s->pw + w->left) * w->s->c;
 }
 
-/* How vectors go over windows: those of neighbours have theirs side by side; others of few channels are gathered; else each
- * window takes a vector, beyond whose channels is what the next one writes over. */
+/* How vectors go over windows: those of neighbours have theirs side by side; others of few channels are gathered, or for
+ * averages taken one by one; else each window takes a vector, beyond whose channels is what the next one writes over. */
 typedef struct walk {
     int64_t step, stride; /* of results, and of what is under them */
     bool gathers;
@@ -311,7 +311,7 @@ static int64_t together(const pc__pool *s, int64_t at, int64_t ow, bool padded, 
     return PC__MAX(PC__MIN(PC__MIN(inner, ow) - at, PC__MIN(TOGETHER / s->c, most)), 1);
 }
 
-/* The rows under a row of y; where windows go together, a vector may reach beyond them. */
+/* The rows under a row of y, which a vector may reach beyond where it holds more than the channels. */
 static const real *rows_of(const pooling *p, int64_t at, range h, bool padded, int64_t width, real *room)
 {
     const pc__pool *s = p->s;
