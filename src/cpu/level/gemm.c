@@ -64,12 +64,19 @@ static int64_t scratch_size(const pc__gemm *g, const cut *c)
            DOT_COLUMNS * W;
 }
 
+static bool turns_column(const pc__gemm *g)
+{
+    return g->n == 1 && g->a_cs == 1 && g->k > 0 && g->k <= COLUMN_SHORT && g->m >= W;
+}
+
 static void task_run(const pc__gemm *g, const cut *c, int64_t task, real *scratch)
 {
     const int64_t row = task / c->across * c->rows, column = task % c->across * c->columns;
     const int64_t rows = PC__MIN(c->rows, g->m - row), columns = PC__MIN(c->columns, g->n - column);
     if (c->dots && g->n == 1)
         column_run(g, row, rows);
+    else if (turns_column(g))
+        column_turned(g, row, rows);
     else if (c->dots)
         dots_run(g, row, rows, column, columns, (vec *)scratch);
     else
@@ -139,7 +146,7 @@ static void packed_task(void *context, int64_t task)
 /* Whether it pays: every task would pack for its rows alone. */
 static bool is_shared(const pc__gemm *g, const cut *c, int threads)
 {
-    return !c->dots && threads > 1 && g->m >= SHARED_ROWS && g->k > 0 &&
+    return !c->dots && !turns_column(g) && threads > 1 && g->m >= SHARED_ROWS && g->k > 0 &&
            columns_pack(g, PC__MIN(c->rows, g->m), PC__MIN(c->columns, g->n));
 }
 

@@ -1,5 +1,6 @@
 /* gemm_dots.c: products whose operands both run along k. */
 #include "cpu/level/gemm_work.h"
+#include "cpu/level/turn.h"
 
 #define DOT_K_BLOCK 1024 /* elements of k for which rows of A and B stay in the first-level cache */
 #define COLUMN_ROWS 4    /* rows that are multiplied by one column together */
@@ -82,5 +83,32 @@ void column_run(const pc__gemm *g, int64_t row, int64_t rows)
                 finish(g, &values[i], 0, 1);
             *c = values[i];
         }
+    }
+}
+
+void column_turned(const pc__gemm *g, int64_t row, int64_t rows)
+{
+    enum { TURNED = 2048 };
+    real turned[TURNED], values[TURNED];
+    const int64_t size = sizeof(real), step = TURNED / g->k / W * W;
+    for (int64_t r = row, count; r < row + rows; r += count) {
+        count = PC__MIN(row + rows - r, step);
+        pc__turn((char *)turned, step * size, (const char *)at_a(g, r, 0), g->a_rs * size, count, g->k, sizeof(real));
+        for (int64_t i = 0; i < count; i += W) {
+            vec sum = {0};
+            for (int64_t k = 0; k < g->k; k++)
+                sum += LOAD(turned + k * step + i) * *at_b(g, k, 0);
+            AT(values + i) = sum;
+        }
+        for (int64_t i = 0; g->accumulate && i < count; i++)
+            values[i] += *at_c(g, r + i, 0);
+        for (int64_t i = 0; g->bias && i < count; i++)
+            values[i] += *(const real *)g->bias;
+        if (g->activation != PC__ACT_NONE)
+            activate(g->activation, values, count);
+        if (g->c_rs == 1)
+            memcpy(at_c(g, r, 0), values, (size_t)(count * size));
+        for (int64_t i = 0; g->c_rs != 1 && i < count; i++)
+            *at_c(g, r + i, 0) = values[i];
     }
 }

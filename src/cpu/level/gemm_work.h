@@ -67,4 +67,10 @@ void dots_run(const pc__gemm *g, int64_t row, int64_t rows, int64_t column, int6
 #define column_run PC__R(gemm_column_run)
 void column_run(const pc__gemm *g, int64_t row, int64_t rows);
 
+/* The same where k is COLUMN_SHORT at most, and not 0: rows of A are turned, so that a vector is of neighbours in C. The bits are
+ * those of columns_run. */
+enum { COLUMN_SHORT = 15 };
+#define column_turned PC__R(gemm_column_turned)
+void column_turned(const pc__gemm *g, int64_t row, int64_t rows);
+
 #endif
