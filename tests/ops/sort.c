@@ -178,6 +178,24 @@ static void few_of_turned_lists(void **state)
     assert_no_leak();
 }
 
+/* Nothing to compare: also of a dimension that lies between others, and of turned memory. */
+static void lists_of_one(void **state)
+{
+    (void)state;
+    static const pc_dtype dtypes[] = {PC_F32, PC_BF16, PC_I64, PC_U8};
+    for (int i = 0; i < 8; i++)
+        PC_SCOPE {
+            pc_tensor *x = pc_cast(pc_mul_scalar(pc_rand(PC_SHAPE(6, 1, 5), PC_F32, test_device()), 99), dtypes[i / 2]);
+            pc_tensor *turned = i % 2 ? pc_transpose(x, 0, 2) : x, *at = NULL;
+            pc_tensor *most = pc_topk(turned, 1, 1, true, &at);
+            assert_not_null_ok(most);
+            assert_true(pc_item(pc_all(pc_eq(most, turned))) == 1);
+            assert_true(pc_tensor_dtype(at) == PC_I64 && pc_item(pc_any(at)) == 0);
+            assert_true(pc_item(pc_any(pc_argsort(turned, 1, true))) == 0);
+        }
+    assert_no_leak();
+}
+
 /* Shares of what is drawn are those of the weights; without replacement all that have a weight come, once. */
 static void draws(void **state)
 {
@@ -248,13 +266,10 @@ static void weights_to_draw_from(void **state)
     assert_no_leak();
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(refuses),
-                                          cmocka_unit_test(long_lists),
-                                          cmocka_unit_test(as_on_cpu),
-                                          cmocka_unit_test(gradients),
-                                          cmocka_unit_test(few_of_turned_lists),
-                                          cmocka_unit_test(draws),
-                                          cmocka_unit_test(weights_to_draw_from)};
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(refuses),   cmocka_unit_test(long_lists),          cmocka_unit_test(as_on_cpu),
+    cmocka_unit_test(gradients), cmocka_unit_test(few_of_turned_lists), cmocka_unit_test(lists_of_one),
+    cmocka_unit_test(draws),     cmocka_unit_test(weights_to_draw_from)};
 
 int main(void)
 {
