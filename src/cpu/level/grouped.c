@@ -5,6 +5,8 @@
 #include "cpu/level/real.h"
 #include "base/parallel.h"
 
+#include <stdatomic.h>
+
 /* One dimension: row r + lots * m of y is row m of lot r. Its tap k is at row m * stride + k of the lot, which is
  * row dilation * (m * stride + k) + r * step - padding of x. */
 typedef struct axis {
@@ -87,40 +89,39 @@ static void move_row(void *context, int64_t task)
     }
 }
 
-/* The whole call: x, y and their lots, of one group at a time. */
+/* The whole call, and x and y in lots, of one group at a time. */
 typedef struct grouped {
     const pc__grouped *s;
     axis down, right;
     pc__conv part;        /* of a group */
     int64_t size, weight; /* bytes of an element, and of a group's weights */
-    char *slab, *x, *y;   /* lots */
+    char *x, *y;          /* lots */
+    /* The operands; those that are made are written. */
+    const void *from, *weights, *bias, *gradient;
+    void *to;
 } grouped;
 
-static pc_status begin(grouped *g, const pc__grouped *s)
+static grouped grouped_of(const pc__grouped *s)
 {
-    *g = (grouped){.s = s,
-                   .down = axis_of(s->h, s->oh, s->kh, s->sh, s->ph, s->dh),
-                   .right = axis_of(s->w, s->ow, s->kw, s->sw, s->pw, s->dw),
-                   .size = s->half ? 2 : (int64_t)sizeof(real)};
-    g->part = (pc__conv){.n = s->n * g->down.lots * g->right.lots,
-                         .h = g->down.rows,
-                         .w = g->right.rows,
-                         .c = s->c / s->groups,
-                         .o = s->o / s->groups,
-                         .kh = s->kh,
-                         .kw = s->kw,
-                         .sh = g->down.stride,
-                         .sw = g->right.stride,
-                         .ph = g->down.beside,
-                         .pw = g->right.beside,
-                         .half = s->half,
-                         .is_f16 = s->is_f16};
-    g->weight = g->part.o * g->part.c * s->kh * s->kw * g->size;
-    const int64_t x = round_up(g->part.n * g->part.h * g->part.w * g->part.c * g->size, 64);
-    const int64_t y = g->part.n * g->down.made * g->right.made * g->part.o * g->size;
-    g->slab = pc__alloc_aligned((size_t)(x + y) + 1, 64);
-    g->x = g->slab, g->y = g->slab + x;
-    return g->slab ? PC_OK : PC_ERR_MEMORY;
+    grouped g = {.s = s,
+                 .down = axis_of(s->h, s->oh, s->kh, s->sh, s->ph, s->dh),
+                 .right = axis_of(s->w, s->ow, s->kw, s->sw, s->pw, s->dw),
+                 .size = s->half ? 2 : (int64_t)sizeof(real)};
+    g.part = (pc__conv){.n = s->n * g.down.lots * g.right.lots,
+                        .h = g.down.rows,
+                        .w = g.right.rows,
+                        .c = s->c / s->groups,
+                        .o = s->o / s->groups,
+                        .kh = s->kh,
+                        .kw = s->kw,
+                        .sh = g.down.stride,
+                        .sw = g.right.stride,
+                        .ph = g.down.beside,
+                        .pw = g.right.beside,
+                        .half = s->half,
+                        .is_f16 = s->is_f16};
+    g.weight = g.part.o * g.part.c * s->kh * s->kw * g.size;
+    return g;
 }
 
 static void move(const grouped *g, pictures *p)
@@ -185,59 +186,118 @@ static pc__conv plain(const pc__grouped *s)
                       .is_f16 = s->is_f16};
 }
 
+/* What is done of a group, in lots that are its alone. */
+typedef pc_status (*group_fn)(const grouped *g, int64_t group);
+
+/* Groups on all threads, each on one: their room has lots for each of them. */
+typedef struct groups {
+    const grouped *g;
+    group_fn one;
+    int64_t group, x, y; /* the group; bytes of lots */
+    char *slab;
+    _Atomic int *status;
+} groups;
+
+static void run_group(void *context, int64_t part)
+{
+    const groups *all = context;
+    (void)part;
+    const pc_status status = all->one(all->g, all->group);
+    if (status != PC_OK)
+        atomic_store(all->status, (int)status);
+}
+
+/* Of a thread's number what is called knows nothing: within a call of its own that is 0. */
+static void group_task(void *context, int64_t group)
+{
+    const groups *all = context;
+    grouped own = *all->g;
+    own.x = all->slab + pc__thread() * (all->x + all->y), own.y = own.x + all->x;
+    groups one = *all;
+    one.g = &own, one.group = group;
+    pc__parallel(1, 1, run_group, &one);
+}
+
+/* Groups of little work share the threads, as to share that of one takes longer; else all threads do one after the other. */
+static pc_status each_group(const grouped *g, group_fn one)
+{
+    enum { LITTLE = 20000000 };
+    const pc__conv *p = &g->part;
+    const int64_t work = 2 * p->n * g->down.made * g->right.made * p->o * p->c * p->kh * p->kw;
+    const int most = pc__threads(work * g->s->groups);
+    const int threads = work <= LITTLE && g->s->groups >= most ? most : 1;
+    _Atomic int status = PC_OK;
+    groups all = {.g = g,
+                  .one = one,
+                  .x = round_up(p->n * p->h * p->w * p->c * g->size, 64),
+                  .y = round_up(p->n * g->down.made * g->right.made * p->o * g->size, 64),
+                  .status = &status};
+    if (!(all.slab = pc__alloc_aligned((size_t)(threads * (all.x + all.y)) + 1, 64)))
+        return PC_ERR_MEMORY;
+    if (threads > 1)
+        pc__parallel(threads, g->s->groups, group_task, &all);
+    grouped own = *g;
+    own.x = all.slab, own.y = all.slab + all.x;
+    for (int64_t i = 0; threads == 1 && i < g->s->groups && status == PC_OK; i++)
+        status = (int)one(&own, i);
+    pc__free(all.slab);
+    if (threads > 1 && status == PC_ERR_MEMORY) /* said on another thread */
+        return pc__fail(PC_ERR_MEMORY, "out of memory in a convolution of groups");
+    return (pc_status)status;
+}
+
+static pc_status forward_group(const grouped *g, int64_t i)
+{
+    const char *added = g->bias ? (const char *)g->bias + i * g->part.o * g->size : NULL;
+    move_x(g, (void *)g->from, i, false);
+    PC__TRY(PC__R(conv2d)(&g->part, g->x, (const char *)g->weights + i * g->weight, added, g->y, NULL));
+    move_y(g, g->to, i, true);
+    return PC_OK;
+}
+
 pc_status PC__R(grouped)(const pc__grouped *s, const void *x, const void *weight, const void *bias, void *y)
 {
-    grouped g;
     const pc__conv whole = plain(s);
     if (is_plain(s))
         return PC__R(conv2d)(&whole, x, weight, bias, y, NULL);
-    PC__TRY(begin(&g, s));
-    pc_status status = PC_OK;
-    for (int64_t i = 0; i < s->groups && status == PC_OK; i++) {
-        const char *added = bias ? (const char *)bias + i * g.part.o * g.size : NULL;
-        move_x(&g, (void *)x, i, false);
-        status = PC__R(conv2d)(&g.part, g.x, (const char *)weight + i * g.weight, added, g.y, NULL);
-        if (status == PC_OK)
-            move_y(&g, y, i, true);
-    }
-    pc__free(g.slab);
-    return status;
+    grouped g = grouped_of(s);
+    g.from = x, g.weights = weight, g.bias = bias, g.to = y;
+    return each_group(&g, forward_group);
+}
+
+static pc_status input_group(const grouped *g, int64_t i)
+{
+    move_y(g, (void *)g->gradient, i, false);
+    PC__TRY(PC__R(conv2d_backward)(&g->part, NULL, (const char *)g->weights + i * g->weight, NULL, NULL, g->y, g->x,
+                                   NULL, NULL));
+    move_x(g, g->to, i, true);
+    return PC_OK;
 }
 
 pc_status PC__R(grouped_input)(const pc__grouped *s, const void *weight, const void *dy, void *dx)
 {
-    grouped g;
     const pc__conv whole = plain(s);
     if (is_plain(s))
         return PC__R(conv2d_backward)(&whole, NULL, weight, NULL, NULL, dy, dx, NULL, NULL);
-    PC__TRY(begin(&g, s));
-    pc_status status = PC_OK;
+    grouped g = grouped_of(s);
+    g.weights = weight, g.gradient = dy, g.to = dx;
     memset(dx, 0, (size_t)(s->n * s->h * s->w * s->c * g.size)); /* some of it is under no tap */
-    for (int64_t i = 0; i < s->groups && status == PC_OK; i++) {
-        move_y(&g, (void *)dy, i, false);
-        status = PC__R(conv2d_backward)(&g.part, NULL, (const char *)weight + i * g.weight, NULL, NULL, g.y, g.x, NULL,
-                                        NULL);
-        if (status == PC_OK)
-            move_x(&g, dx, i, true);
-    }
-    pc__free(g.slab);
-    return status;
+    return each_group(&g, input_group);
+}
+
+static pc_status weight_group(const grouped *g, int64_t i)
+{
+    move_x(g, (void *)g->from, i, false);
+    move_y(g, (void *)g->gradient, i, false);
+    return PC__R(conv2d_backward)(&g->part, g->x, NULL, NULL, NULL, g->y, NULL, (char *)g->to + i * g->weight, NULL);
 }
 
 pc_status PC__R(grouped_weight)(const pc__grouped *s, const void *x, const void *dy, void *dweight)
 {
-    grouped g;
     const pc__conv whole = plain(s);
     if (is_plain(s))
         return PC__R(conv2d_backward)(&whole, x, NULL, NULL, NULL, dy, NULL, dweight, NULL);
-    PC__TRY(begin(&g, s));
-    pc_status status = PC_OK;
-    for (int64_t i = 0; i < s->groups && status == PC_OK; i++) {
-        move_x(&g, (void *)x, i, false);
-        move_y(&g, (void *)dy, i, false);
-        status =
-            PC__R(conv2d_backward)(&g.part, g.x, NULL, NULL, NULL, g.y, NULL, (char *)dweight + i * g.weight, NULL);
-    }
-    pc__free(g.slab);
-    return status;
+    grouped g = grouped_of(s);
+    g.from = x, g.gradient = dy, g.to = dweight;
+    return each_group(&g, weight_group);
 }
