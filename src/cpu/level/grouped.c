@@ -96,7 +96,7 @@ typedef struct grouped {
     pc__conv part;        /* of a group */
     int64_t size, weight; /* bytes of an element, and of a group's weights */
     char *x, *y;          /* lots */
-    /* The operands; those that are made are written. */
+    /* The operands, and what is made. */
     const void *from, *weights, *bias, *gradient;
     void *to;
 } grouped;

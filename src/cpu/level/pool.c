@@ -240,7 +240,10 @@ INLINE void join_windows(const windows *w, real *restrict y, const bool average)
         }
         AT(line + i) = all;
     }
-    average &&walk_of(s).gathers ? average_apart(w, line, y) : join_columns(w, line, y, average);
+    if (average && walk_of(s).gathers)
+        average_apart(w, line, y);
+    else
+        join_columns(w, line, y, average);
 }
 
 static void average_windows(const windows *w, real *y)
