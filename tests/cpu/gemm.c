@@ -123,9 +123,10 @@ static void products_agree(void **state)
 
 static void check_threads(const kernels *k)
 {
-    static const int64_t sizes[][3] = {{32, 500, 300}, {300, 64, 200}, {24, 20, 9000}, {32, 130, 1300},
-                                       {700, 300, 64}, {50000, 1, 50}, {30000, 26, 3}, {600, 1003, 20},
-                                       {4, 2019, 300}, {300, 1030, 60}};
+    static const int64_t sizes[][3] = {{32, 500, 300}, {300, 64, 200},  {24, 20, 9000}, {32, 130, 1300},
+                                       {700, 300, 64}, {50000, 1, 50},  {30000, 26, 3}, {600, 1003, 20},
+                                       {4, 2019, 300}, {300, 1030, 60}, {30000, 1, 3},  {20000, 1, 15},
+                                       {130, 1, 15}};
     for (int i = 0; i < PC__COUNT(sizes); i++)
         for (int turned = 0; turned < 2; turned++) {
             const int64_t m = sizes[i][0], n = sizes[i][1], depth = sizes[i][2];
