@@ -1,6 +1,7 @@
 /* Convolutions with taps apart or channels in groups. */
 #include "channels_last.h"
 #include "ops/golden.h"
+#include "ops/slopes.h"
 
 #include <paracord/random.h>
 #include <paracord/threads.h>
@@ -261,25 +262,6 @@ static void as_by_the_book(void **state)
 static pc_tensor *signs(pc_shape shape)
 {
     return pc_cast(pc_sign(pc_randn(shape, PC_F32, test_device())), PC_F16);
-}
-
-typedef struct slopes {
-    pc_tensor *y, *dx, *dw;
-} slopes;
-
-static slopes slopes_of(pc_tensor *x, pc_tensor *w, pc_tensor *dy, pc_fn_conv2d_options o)
-{
-    pc_tensor *from = pc_detach(x), *leaf = pc_detach(w);
-    assert_ok(pc_require_grad(from, true));
-    assert_ok(pc_require_grad(leaf, true));
-    pc_tensor *y = pc_fn_conv2d(from, leaf, NULL, o);
-    assert_ok(pc_backward_with(y, dy));
-    return (slopes){pc_detach(y), pc_grad(from), pc_grad(leaf)};
-}
-
-static bool all_equal(pc_tensor *a, pc_tensor *b)
-{
-    return pc_item(pc_all(pc_eq(a, b))) != 0;
 }
 
 static void check_many(int64_t c, int64_t h, int64_t w, int stride)

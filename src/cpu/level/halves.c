@@ -81,32 +81,37 @@ static inline void put_eight(uint16_t *to, const float *from, bool is_f16)
         *(eight_words *)to = __builtin_convertvector(rounded >> 16, eight_words);
 }
 
-/* Numbers at the end that fill no vectors are part of the last ones, which lie over others. Not masked: some processors take
- * a hundred cycles for a masked store, or for what reads it next. */
-#define IN_BLOCKS(block, step, to, from)                                                                               \
-    for (; i + (step) <= n; i += (step))                                                                               \
-        block((to) + i, (from) + i, is_f16);                                                                           \
-    if (i > 0 && i < n)                                                                                                \
-        block((to) + n - (step), (from) + n - (step), is_f16);                                                         \
-    if (i > 0)                                                                                                         \
-    return
+/* Blocks of n numbers, at least one. Those at the end that fill none are part of the last one, which lies over the one before.
+ * Not masked: some processors take a hundred cycles for a masked store, or for what reads it next. */
+#define IN_BLOCKS(block, step, to, from, n, is_f16)                                                                    \
+    do {                                                                                                               \
+        int64_t at = 0;                                                                                                \
+        for (; at + (step) <= (n); at += (step))                                                                       \
+            block((to) + at, (from) + at, is_f16);                                                                     \
+        if (at < (n))                                                                                                  \
+            block((to) + (n) - (step), (from) + (n) - (step), is_f16);                                                 \
+    } while (0)
 
 void pc__load_halves(float *restrict to, const void *restrict from, int64_t n, bool is_f16)
 {
     const uint16_t *halves = from;
-    int64_t i = 0;
-    IN_BLOCKS(take_in_order, PC__HALVES, to, halves);
-    IN_BLOCKS(take_eight, 8, to, halves);
-    for (; i < n; i++)
-        to[i] = is_f16 ? pc__f16_float((pc_f16){halves[i]}) : pc__bf16_float((pc_bf16){halves[i]});
+    if (n >= PC__HALVES)
+        IN_BLOCKS(take_in_order, PC__HALVES, to, halves, n, is_f16);
+    else if (n >= 8)
+        IN_BLOCKS(take_eight, 8, to, halves, n, is_f16);
+    else
+        for (int64_t i = 0; i < n; i++)
+            to[i] = is_f16 ? pc__f16_float((pc_f16){halves[i]}) : pc__bf16_float((pc_bf16){halves[i]});
 }
 
 void pc__store_halves(void *restrict to, const float *restrict from, int64_t n, bool is_f16)
 {
     uint16_t *halves = to;
-    int64_t i = 0;
-    IN_BLOCKS(put_in_order, PC__HALVES, halves, from);
-    IN_BLOCKS(put_eight, 8, halves, from);
-    for (; i < n; i++)
-        halves[i] = is_f16 ? pc__f16_of(from[i]).bits : pc__bf16_of(from[i]).bits;
+    if (n >= PC__HALVES)
+        IN_BLOCKS(put_in_order, PC__HALVES, halves, from, n, is_f16);
+    else if (n >= 8)
+        IN_BLOCKS(put_eight, 8, halves, from, n, is_f16);
+    else
+        for (int64_t i = 0; i < n; i++)
+            halves[i] = is_f16 ? pc__f16_of(from[i]).bits : pc__bf16_of(from[i]).bits;
 }

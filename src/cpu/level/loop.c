@@ -91,8 +91,8 @@ void pc__loop_repeat(pc__loop *loop, int k, void *element, size_t bytes)
 }
 
 enum {
-    SHORT = 8 /* elements of a run, */,
-    ROWS = 128 /* and so many such runs at once, whose lines the cache keeps */
+    SHORT = 8,  /* elements of a run, */
+    ROWS = 128, /* and so many such runs at once, whose lines the cache keeps */
 };
 
 /* Rows of a few elements: a run for each of their columns, as to begin one takes longer than elements apart. */
