@@ -189,7 +189,7 @@ static pc__conv plain(const pc__grouped *s)
 /* What is done of a group, in lots that are its alone. */
 typedef pc_status (*group_fn)(const grouped *g, int64_t group);
 
-/* Groups on all threads, each on one: their room has lots for each of them. */
+/* Groups on some threads, or on one, from which each may go to all: there are lots for each of these. */
 typedef struct groups {
     const grouped *g;
     group_fn one;
@@ -212,6 +212,8 @@ static void group_task(void *context, int64_t group)
 {
     const groups *all = context;
     grouped own = *all->g;
+    if (atomic_load(all->status) != PC_OK)
+        return;
     own.x = all->slab + pc__thread() * (all->x + all->y), own.y = own.x + all->x;
     groups one = *all;
     one.g = &own, one.group = group;
@@ -234,12 +236,7 @@ static pc_status each_group(const grouped *g, group_fn one)
                   .status = &status};
     if (!(all.slab = pc__alloc_aligned((size_t)(threads * (all.x + all.y)) + 1, 64)))
         return PC_ERR_MEMORY;
-    if (threads > 1)
-        pc__parallel(threads, g->s->groups, group_task, &all);
-    grouped own = *g;
-    own.x = all.slab, own.y = all.slab + all.x;
-    for (int64_t i = 0; threads == 1 && i < g->s->groups && status == PC_OK; i++)
-        status = (int)one(&own, i);
+    pc__parallel(threads, g->s->groups, group_task, &all);
     pc__free(all.slab);
     if (threads > 1 && status == PC_ERR_MEMORY) /* said on another thread */
         return pc__fail(PC_ERR_MEMORY, "out of memory in a convolution of groups");
