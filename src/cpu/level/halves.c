@@ -74,11 +74,10 @@ static inline void put_eight(uint16_t *to, const float *from, bool is_f16)
 {
     const eight_bits bits = *(const eight_bits_in_memory *)(const void *)from;
     const eight_bits nan = (eight_bits)((eight_floats)bits != (eight_floats)bits);
-    const eight_bits rounded = (~nan & (bits + 0x7fff + (bits >> 16 & 1))) | (nan & (bits | 0x400000));
     if (is_f16)
         PUT_EIGHT_F16(to, from);
     else
-        *(eight_words *)to = __builtin_convertvector(rounded >> 16, eight_words);
+        *(eight_words *)to = __builtin_convertvector(PC__ROUNDED_BF16(bits, nan) >> 16, eight_words);
 }
 
 /* Blocks of n numbers, at least one. Those at the end that fill none are part of the last one, which lies over the one before.

@@ -36,12 +36,14 @@ PC__HALVES_FN pc__take_bf16(float *to, const pc_bf16 *from)
     floats[1] = both & 0xffff0000;
 }
 
-/* pc__bf16_of in the upper half of each word. */
+/* pc__bf16_of in the upper half of each word of a vector, of any width. */
+#define PC__ROUNDED_BF16(bits, nan) ((~(nan) & ((bits) + 0x7fff + ((bits) >> 16 & 1))) | ((nan) & ((bits) | 0x400000)))
+
 static inline __attribute__((always_inline)) pc__pairs pc__rounded_bf16(pc__pairs bits)
 {
     const pc__singles x = (pc__singles)bits;
     const pc__pairs nan = (pc__pairs)(x != x);
-    return (~nan & (bits + 0x7fff + (bits >> 16 & 1))) | (nan & (bits | 0x400000));
+    return PC__ROUNDED_BF16(bits, nan);
 }
 
 /* Whether some lane of two vectors is no number. */
