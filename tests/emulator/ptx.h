@@ -76,11 +76,17 @@ inline void cvt_rn_bf16_f32(uint16_t &bits, float x)
 }
 inline void cvt_rn_f16x2_f32(unsigned &both, float high, float low)
 {
-    both = one_nan(low, pc__f16_of(low).bits) | static_cast<unsigned>(one_nan(high, pc__f16_of(high).bits)) << 16;
+    uint16_t bits[2];
+    cvt_rn_f16_f32(bits[0], low);
+    cvt_rn_f16_f32(bits[1], high);
+    both = bits[0] | static_cast<unsigned>(bits[1]) << 16;
 }
 inline void cvt_rn_bf16x2_f32(unsigned &both, float high, float low)
 {
-    both = one_nan(low, pc__bf16_of(low).bits) | static_cast<unsigned>(one_nan(high, pc__bf16_of(high).bits)) << 16;
+    uint16_t bits[2];
+    cvt_rn_bf16_f32(bits[0], low);
+    cvt_rn_bf16_f32(bits[1], high);
+    both = bits[0] | static_cast<unsigned>(bits[1]) << 16;
 }
 inline void cvt_f32_f16(float &x, uint16_t bits)
 {
