@@ -130,7 +130,8 @@ void pc__cuda_depthwise_forward(const pc__cuda_groups *s, const void *x, const v
 {
     if (s->planes)
         pc__cuda_depthwise_planes_forward(s, x, weight, bias, y);
-    else if (!pc__cuda_depthwise_rows_forward(s, x, weight, bias, y))
+    else if (!pc__cuda_depthwise_rows_forward(s, x, weight, bias, y) &&
+             !pc__cuda_depthwise_tiles_forward(s, x, weight, bias, y))
         launch_type<true>(s, x, weight, bias, y);
 }
 
@@ -138,6 +139,7 @@ void pc__cuda_depthwise_input(const pc__cuda_groups *s, const void *weight, cons
 {
     if (s->planes)
         pc__cuda_depthwise_planes_input(s, weight, y, x);
-    else if (!pc__cuda_depthwise_rows_input(s, weight, y, x) && !pc__cuda_depthwise_squares_input(s, weight, y, x))
+    else if (!pc__cuda_depthwise_rows_input(s, weight, y, x) && !pc__cuda_depthwise_tiles_input(s, weight, y, x) &&
+             !pc__cuda_depthwise_squares_input(s, weight, y, x))
         launch_type<false>(s, y, weight, NULL, x);
 }

@@ -54,12 +54,12 @@ struct strip {
     int row, column; /* of the first result */
 };
 
-/* One behind the other along a row, or `upright` from row to row. */
-__device__ __forceinline__ strip strip_of(const pc__cuda_groups &s, long long index, int across, bool upright = false)
+/* One behind the other along a row. */
+__device__ __forceinline__ strip strip_of(const pc__cuda_groups &s, long long index, int across)
 {
-    const place at = upright ? place_of(index, across, s.oh) : place_of(index, s.oh, across);
-    const int row = upright ? at.column : at.row, begin = upright ? at.row : at.column, along = begin / s.dw;
-    return {at.picture, row, begin - along * s.dw + along * PLACES * s.dw};
+    const place at = place_of(index, s.oh, across);
+    const int along = at.column / s.dw;
+    return {at.picture, at.row, at.column - along * s.dw + along * PLACES * s.dw};
 }
 
 /* So many columns from `line` on, dw apart, zeros where there is no bit of `inside`. */
@@ -86,6 +86,15 @@ inline bool has_rows(const pc__cuda_groups &s, int pack)
 {
     return (s.kw == 3 || s.kw == 5 || s.kw == 7) && (s.sw == 1 || (s.sw == 2 && s.dw == 1)) && s.c % pack == 0 &&
            s.pw <= s.w && s.pw >= -s.w && s.dw <= s.w && s.dw <= s.ow;
+}
+
+/* The shape of the gradient of the input, where the stride is 1: a convolution of y with the kernel turned. */
+inline pc__cuda_groups turned_back(const pc__cuda_groups &s)
+{
+    pc__cuda_groups back = s;
+    back.h = s.oh, back.w = s.ow, back.oh = s.h, back.ow = s.w;
+    back.ph = s.dh * (s.kh - 1) - s.ph, back.pw = s.dw * (s.kw - 1) - s.pw;
+    return back;
 }
 
 template <int V> struct constant {

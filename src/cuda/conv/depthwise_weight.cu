@@ -1,17 +1,15 @@
 /* depthwise_weight.cu: weights' gradients of convolutions of each channel alone. A block has some channels, a part of all
  * places and up to TAPS taps, whose sums a thread keeps in registers; parts are added up in order by a second kernel. */
-#include "cuda/conv/depthwise_rows.cuh"
+#include "cuda/conv/depthwise_sums.cuh"
 
 namespace
 {
 
 enum {
     TAPS = 9,
-    PARTS = 512,      /* at most: blocks enough for a GPU, where channels are few */
-    LEAST = 8,        /* places of a thread row, at least, */
-    FEW = 132,        /* but where there are fewer blocks */
-    BLOCKS = 2112,    /* by rows of the kernel, at most */
-    ROWS_MOST = 1024, /* of a kernel, of which each has blocks */
+    PARTS = 512, /* at most: blocks enough for a GPU, where channels are few */
+    LEAST = 8,   /* places of a thread row, at least, */
+    FEW = 132,   /* but where there are fewer blocks */
 };
 
 /* How many parts there are, and places in each. */
@@ -26,29 +24,6 @@ inline int parts_of(const pc__cuda_groups *s, long long *places)
     const long long parts = (pixels + least * rows - 1) / (least * rows);
     *places = (pixels + (parts < PARTS ? parts : PARTS) - 1) / (parts < PARTS ? parts : PARTS);
     return (int)((pixels + *places - 1) / *places);
-}
-
-/* The sums of a thread row, for K taps of N channels, become those of the block: sums[part][channel][tap], from tap `first`. */
-template <class M, int N, int K>
-__device__ __forceinline__ void leave_sums(const pc__cuda_groups &s, const M (&sum)[K][N], M *shared, int first,
-                                           M *sums)
-{
-    const int thread = threadIdx.y * blockDim.x + threadIdx.x, width = blockDim.x * N, taps = s.kh * s.kw;
-    const int to = blockIdx.y * width + thread;
-#pragma unroll
-    for (int t = 0; t < K; t++) {
-        __syncthreads();
-#pragma unroll
-        for (int i = 0; i < N; i++)
-            shared[thread * N + i] = sum[t][i];
-        __syncthreads();
-        if (thread >= width || to >= s.c || first + t >= taps)
-            continue;
-        M all = 0;
-        for (unsigned r = 0; r < blockDim.y; r++)
-            all += shared[r * width + thread];
-        sums[((long long)blockIdx.x * s.c + to) * taps + first + t] = all;
-    }
 }
 
 /* sums[part][channel][tap] */
@@ -121,76 +96,6 @@ __global__ void __launch_bounds__(THREADS) add_parts(const pc::math<T> *sums, in
     weight[i] = T(all);
 }
 
-/* R rows of the kernel for a block, by strips of results. */
-template <class T, int N, int K, int S, int R>
-__global__ void __launch_bounds__(THREADS, 2) weight_rows(const __grid_constant__ pc__cuda_groups s, const T *x,
-                                                          const T *y, pc::math<T> *sums, long long strips, int across)
-{
-    typedef pc::math<T> M;
-    constexpr int SEEN = COLUMNS<K, S>;
-    __shared__ M shared[THREADS * N];
-    const int channel = (blockIdx.y * blockDim.x + threadIdx.x) * N, first = blockIdx.z * R;
-    const long long step = (long long)s.dw * s.c;
-    const long long begin = blockIdx.x * strips, end = min(begin + strips, s.n * s.oh * across);
-    M sum[R * K][N] = {};
-    pc::wait_for_earlier();
-#pragma unroll 1
-    for (long long index = begin + threadIdx.y; channel < s.c && index < end; index += blockDim.y) {
-        const strip at = strip_of(s, index, across);
-        const int top = at.row * s.sh + first * s.dh - s.ph, left = at.column * S - s.pw;
-        const unsigned inside = inside_of<SEEN>(left, s.dw, s.w);
-        words<T, N> dy[PLACES], line[R][SEEN];
-        take_line<T, N>(y + ((at.picture * s.oh + at.row) * s.ow + at.column) * s.c + channel, step,
-                        inside_of<PLACES>(at.column, s.dw, s.ow), dy);
-#pragma unroll
-        for (int r = 0; r < R; r++) {
-            const int row = top + r * s.dh;
-            take_line<T, N>(x + ((at.picture * s.h + row) * s.w + left) * s.c + channel, step,
-                            (unsigned)row < (unsigned)s.h ? inside : 0u, line[r]);
-        }
-#pragma unroll
-        for (int r = 0; r < R; r++) {
-            if (R == 1 && (unsigned)(top + r * s.dh) >= (unsigned)s.h)
-                continue;
-#pragma unroll
-            for (int t = r * K; t < r * K + K; t++)
-#pragma unroll
-                for (int j = 0; j < PLACES; j++) {
-                    const vector<T, N> a = numbers_of<T, N>(line[r][j * S + t % K]), b = numbers_of<T, N>(dy[j]);
-#pragma unroll
-                    for (int i = 0; i < N; i++)
-                        sum[t][i] += M(a.at[i]) * M(b.at[i]);
-                }
-        }
-    }
-    leave_sums<M, N, R * K>(s, sum, shared, first * K, sums);
-}
-
-/* Rows of the kernel that a block has: three of narrow ones, so that dy is read once, where there is work for all. */
-inline int rows_together(const pc__cuda_groups *s, int pack)
-{
-    enum { MANY = 1 << 16 /* threads */ };
-    return s->kw == 3 && s->kh >= 3 && s->n * s->oh * strips_of(*s) * (s->c / pack) >= MANY ? 3 : 1;
-}
-
-template <class T, int N>
-void launch_rows(const pc__cuda_groups *s, const void *x, const void *y, void *sums, int parts, long long strips)
-{
-    const int lanes = lanes_of(s->c, N), channels = lanes * N, together = rows_together(s, N);
-    const dim3 grid(parts, (s->c + channels - 1) / channels, (s->kh + together - 1) / together);
-    const auto start = [&](void (*kernel)(pc__cuda_groups, const T *, const T *, pc::math<T> *, long long, int)) {
-        (void)pc::start_grid(kernel, grid, dim3(lanes, THREADS / lanes), 0, s->queue, s->early, *s, (const T *)x,
-                             (const T *)y, (pc::math<T> *)sums, strips, strips_of(*s));
-    };
-    with_window(*s, [&](auto k, auto stride) {
-        constexpr int K = decltype(k)::value, S = decltype(stride)::value;
-        if constexpr (K == 3)
-            if (together == 3)
-                return start(weight_rows<T, N, K, S, 3>);
-        start(weight_rows<T, N, K, S, 1>);
-    });
-}
-
 template <class T, int N>
 void launch_packs(const pc__cuda_groups *s, const void *x, const void *y, void *sums, int parts, long long places)
 {
@@ -206,15 +111,10 @@ template <class T> void launch(const pc__cuda_groups *s, const void *x, const vo
     long long places;
     int parts = parts_of(s, &places);
     const bool aligned = ((uintptr_t)x | (uintptr_t)y) % (N * sizeof(T)) == 0;
-    if (aligned && has_rows(*s, N) && s->kh <= ROWS_MOST) {
-        const int together = rows_together(s, N);
-        const long long strips = s->n * s->oh * strips_of(*s),
-                        blocks = (s->c / N + LANES - 1) / LANES * ((s->kh + together - 1) / together);
-        parts = parts < BLOCKS / blocks ? parts : BLOCKS / blocks > 1 ? (int)(BLOCKS / blocks) : 1;
-        const long long each = (strips + parts - 1) / parts;
-        parts = (int)((strips + each - 1) / each);
-        launch_rows<T, N>(s, x, y, sums, parts, each);
-    } else if (aligned && s->c % N == 0)
+    const int tiled = pc__cuda_depthwise_tiles_weight(s, x, y, sums, parts);
+    if (tiled > 0)
+        parts = tiled;
+    else if (aligned && s->c % N == 0)
         launch_packs<T, N>(s, x, y, sums, parts, places);
     else
         launch_packs<T, 1>(s, x, y, sums, parts, places);

@@ -1,0 +1,210 @@
+/* depthwise_tiles.cu: convolutions of each channel alone with common windows, channels last, and the gradient of their input where
+ * the stride is 1, which is one with the kernel turned. A block has some packs of channels of tiles of results: what the windows of
+ * a tile see travels to shared memory while the tile before it is computed. A thread has a pack of channels of strips of results. */
+#include "cuda/conv/depthwise_tiles.cuh"
+
+namespace
+{
+
+template <class T> struct operands {
+    const T *from, *weight, *bias;
+    T *to;
+    bool turned;
+};
+
+/* R strips one below the other, the window of whose first result begins at x[0]; pixels of `step` packs, in rows of `line`. */
+template <class T, int N, int K, int S, int R>
+__device__ __forceinline__ void add_strips(const vector<T, N> *x, int line, int step, const pc::math<T> *weights,
+                                           int channels, pc::math<T> (&sum)[R][PLACES][N])
+{
+    typedef pc::math<T> M;
+    constexpr int SEEN = COLUMNS<K, S>;
+#pragma unroll
+    for (int r = 0; r < K + R - 1; r++) {
+        M seen[SEEN][N];
+        take_packs<T, N, SEEN>(x + r * line, step, seen);
+#pragma unroll
+        for (int t = 0; t < R * K; t++) {
+            const int down = t / K, k = t % K; /* of the results, of the windows */
+            if (r - down < 0 || r - down >= K)
+                continue;
+            const vector<M, N> weight = pack_at<M, N>(weights + ((r - down) * K + k) * channels);
+#pragma unroll
+            for (int j = 0; j < PLACES; j++)
+#pragma unroll
+                for (int i = 0; i < N; i++)
+                    sum[down][j][i] += seen[j * S + k][i] * weight.at[i];
+        }
+    }
+}
+
+template <class T, int N, int K, int S, int R>
+__device__ __forceinline__ void compute_tile(const pc__cuda_groups &s, const tiling &by, const corner &at,
+                                             const vector<T, N> *tile, const pc::math<T> *weights, const T *bias, T *y)
+{
+    typedef pc::math<T> M;
+    const int lanes = blockDim.x, line = by.seen.by * lanes, step = s.dw * lanes;
+    T *picture = y + at.picture * s.oh * s.ow * s.c;
+#pragma unroll 1
+    for (int strip = threadIdx.y; strip < by.high / R * (int)by.strips.by; strip += blockDim.y) {
+        const strip_place in = strip_in(by, strip, s.dw);
+        const int r = in.row * R, row = at.row + r, column = at.column + in.column;
+        if (row >= s.oh || column >= s.ow)
+            continue;
+        M sum[R][PLACES][N];
+#pragma unroll
+        for (int j = 0; j < R * PLACES; j++)
+#pragma unroll
+            for (int i = 0; i < N; i++)
+                sum[j / PLACES][j % PLACES][i] = bias ? M(bias[i]) : M(0);
+        add_strips<T, N, K, S, R>(tile + r * s.sh * line + (in.column * S * lanes + (int)threadIdx.x), s.dh * line,
+                                  step, weights, lanes * N, sum);
+        T *to = picture + ((long long)row * s.ow + column) * s.c;
+#pragma unroll
+        for (int j = 0; j < R * PLACES; j++)
+            if (row + j / PLACES < s.oh && column + j % PLACES * s.dw < s.ow)
+                put_pack<T, N>(to + ((long long)(j / PLACES) * s.ow + j % PLACES * s.dw) * s.c,
+                               sum[j / PLACES][j % PLACES]);
+    }
+}
+
+template <class T, int N, int K, int S, int R>
+__global__ void __launch_bounds__(THREADS, 2)
+    depthwise_tiles(const __grid_constant__ pc__cuda_groups s, const operands<T> of, const tiling by)
+{
+    typedef pc::math<T> M;
+    extern __shared__ __align__(16) char shared[];
+    M *weights = reinterpret_cast<M *>(shared);
+    const int channels = blockDim.x * N, first = blockIdx.y * channels, channel = first + threadIdx.x * N;
+    vector<T, N> *const tiles = reinterpret_cast<vector<T, N> *>(weights + K * K * channels);
+    const long long all = s.n * by.down * by.across;
+    const bool mine = channel < s.c;
+    const T *const x = of.from + (mine ? channel : 0);
+    const auto bring = [&](const corner &at, int buffer) {
+        bring_pixels<T, N>(x + at.picture * s.h * s.w * s.c, s.h, s.w, s.c, at.row * s.sh - s.ph,
+                           at.column * s.sw - s.pw, by.pixels, by.seen, mine, tiles + buffer * by.pixels * blockDim.x);
+        all_brought();
+    };
+    corner at = corner_of(by, blockIdx.x);
+    pc::wait_for_earlier();
+    bring(at, 0);
+    take_weights(s, of.weight, first, channels, of.turned, weights);
+    int held = 0;
+#pragma unroll 1
+    for (long long tile = blockIdx.x; tile < all; tile += gridDim.x, held ^= 1) {
+        const bool last = tile + gridDim.x >= all;
+        const corner next = last ? at : corner_of(by, tile + gridDim.x);
+        if (!last)
+            bring(next, held ^ 1);
+        wait_brought(last);
+        if (mine)
+            compute_tile<T, N, K, S, R>(s, by, at, tiles + held * by.pixels * blockDim.x, weights + threadIdx.x * N,
+                                        of.bias ? of.bias + channel : NULL, of.to + channel);
+        __syncthreads();
+        at = next;
+    }
+}
+
+/* Rows that a thread has at once share what they see, but where they are apart. */
+inline int rows_at_once(const pc__cuda_groups &s)
+{
+    return s.sw == 1 && s.sh == 1 && s.dh == 1 ? 2 : 1;
+}
+
+/* How the work is cut: `groups` of blocks with some packs of channels each, side by side. */
+struct sharing_out {
+    tiling by;
+    int lanes, groups, threads;
+    long long blocks; /* of a group */
+    size_t bytes;
+};
+
+/* Little work is cut fine, and has many threads for each tile. Where there are tiles for several turns of the chip, blocks stay, and
+ * bring the next one while they compute. Sizes are what drawn shapes were fastest with on an H200 (docs/kernels-cuda.md). */
+template <class T, int N> sharing_out share_out(const pc__cuda_groups &s)
+{
+    enum { WIDE = 16, HIGH = 8 };
+    sharing_out way;
+    const auto cut = [&](int high, int line) {
+        const int wanted = line / (N * (int)sizeof(T));
+        way.lanes = lanes_of(s.c, N, wanted), way.groups = (s.c + way.lanes * N - 1) / (way.lanes * N);
+        cut_tiles(s, high, WIDE, rows_at_once(s), s.kh, &way.by);
+        way.blocks = s.n * way.by.down * way.by.across;
+        return way.blocks * way.groups;
+    };
+    long long all = cut(HIGH, LINE);
+    if (all < CHIP * 3 / 4)
+        all = cut(HIGH / 2, LINE);
+    way.threads = all <= 2 * CHIP ? THREADS : THREADS / 2;
+    if (all > 2 * CHIP && s.oh <= 2 * HIGH)
+        all = cut(2 * HIGH, LINE);
+    const bool stay = all > 6 * CHIP;
+    if (stay && s.kw == 5)
+        (void)cut(2 * HIGH, LINE / 2);
+    const auto bytes = [&] {
+        return weight_bytes<T, N>(s, way.lanes) + (stay ? 2 : 1) * (size_t)way.by.pixels * way.lanes * N * sizeof(T);
+    };
+    for (int high = way.by.high / 2; bytes() > TILES_MOST && high > 0; high /= 2)
+        (void)cut(high, LINE / 2);
+    way.bytes = bytes() <= TILES_MOST ? bytes() : 0;
+    if (stay && way.blocks > STAY * CHIP / way.groups)
+        way.blocks = STAY * CHIP / way.groups > 1 ? STAY * CHIP / way.groups : 1;
+    return way;
+}
+
+template <class T, int N> bool launch_packs(const pc__cuda_groups &s, const operands<T> &of)
+{
+    if (!has_tiles<T, N>(s, of.from, of.to))
+        return false;
+    const sharing_out way = share_out<T, N>(s);
+    if (way.bytes == 0)
+        return false;
+    const dim3 grid((unsigned)way.blocks, way.groups), threads(way.lanes, way.threads / way.lanes);
+    with_window(s, [&](auto k, auto stride) {
+        constexpr int K = decltype(k)::value, S = decltype(stride)::value;
+        if constexpr (N <= NARROW || K == 3) {
+            auto kernel = depthwise_tiles<T, N, K, S, 1>;
+            if constexpr (S == 1)
+                kernel = rows_at_once(s) == 2 ? depthwise_tiles<T, N, K, S, 2> : kernel;
+            if (way.bytes > 48 << 10)
+                (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)way.bytes);
+            (void)pc::start_grid(kernel, grid, threads, way.bytes, s.queue, s.early, s, of, way.by);
+        }
+    });
+    return true;
+}
+
+/* 16-bit numbers have packs of eight where windows are narrow and threads enough: half of the instructions for a number. */
+template <class T> bool launch(const pc__cuda_groups &s, const operands<T> &of)
+{
+    if constexpr (sizeof(T) == 2) {
+        enum { PACK = 8, ENOUGH = 1 << 15 };
+        if (s.kw == 3 && s.n * s.oh * strips_of(s) * (s.c / PACK) > ENOUGH && launch_packs<T, PACK>(s, of))
+            return true;
+    }
+    return launch_packs<T, pack_of<T>()>(s, of);
+}
+
+bool launch_type(const pc__cuda_groups &s, const void *from, const void *weight, const void *bias, void *to,
+                 bool turned)
+{
+    bool done = false;
+    with_number(s.dtype, [&](auto number) {
+        typedef decltype(number) T;
+        done = launch<T>(s, {(const T *)from, (const T *)weight, (const T *)bias, (T *)to, turned});
+    });
+    return done;
+}
+
+} // namespace
+
+bool pc__cuda_depthwise_tiles_forward(const pc__cuda_groups *s, const void *x, const void *weight, const void *bias,
+                                      void *y)
+{
+    return launch_type(*s, x, weight, bias, y, false);
+}
+
+bool pc__cuda_depthwise_tiles_input(const pc__cuda_groups *s, const void *weight, const void *y, void *x)
+{
+    return s->sh == 1 && s->sw == 1 && launch_type(turned_back(*s), y, weight, NULL, x, true);
+}
