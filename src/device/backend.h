@@ -140,8 +140,8 @@ typedef struct pc__backend {
      * channels last. By shapes and dtypes alone. (optional: it never does) */
     bool (*reads_planes)(const struct pc_call *call);
 
-    /* Whether conv2d, forward alone, is fastest where pictures and results lie in C order, both; without a bias, an activation
-     * and a pooling. By shapes and dtypes alone. (optional: it never is) */
+    /* Whether conv2d's sum, without a pooling, is fastest where pictures and results lie in C order, both, though its bias and
+     * activation are calls of their own then. By shapes and dtypes alone. (optional: it never is) */
     bool (*keeps_planes)(const struct pc_call *call);
 
     /* Kernels by op; a missing one is an error that names op, dtype and device. */

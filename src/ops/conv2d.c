@@ -86,13 +86,13 @@ static pc_tensor *then(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn_c
 }
 
 /* What the backend says of the call: `ask` is one of its functions, or NULL, which says no. */
-static bool says(bool (*ask)(const pc_call *), pc_tensor *x, pc_tensor *weight, const pc_fn_conv2d_options *spec,
-                 bool planes)
+static bool says(bool (*ask)(const pc_call *), pc_tensor *x, pc_tensor *weight, pc_tensor *bias,
+                 const pc_fn_conv2d_options *spec, bool planes)
 {
     const pc__conv2d_attributes attributes = {.spec = *spec, .planes = planes};
     const pc_call call = {.op = &pc__ops[PC__OP_conv2d],
-                          .in = (pc_tensor *[]){x, weight},
-                          .n_in = 2,
+                          .in = (pc_tensor *[]){x, weight, bias},
+                          .n_in = bias ? 3 : 2,
                           .attributes = &attributes,
                           .attribute_bytes = sizeof attributes};
     return ask && ask(&call);
@@ -101,7 +101,7 @@ static bool says(bool (*ask)(const pc_call *), pc_tensor *x, pc_tensor *weight, 
 /* The backend has no kernel that does all of it and is as fast as one that does less. */
 static bool is_faster_apart(pc_tensor *x, pc_tensor *weight, const pc_fn_conv2d_options *spec, bool planes)
 {
-    return says(pc__backend_of(x->storage->device.type)->is_faster_apart, x, weight, spec, planes);
+    return says(pc__backend_of(x->storage->device.type)->is_faster_apart, x, weight, NULL, spec, planes);
 }
 
 /* Channels last, but where kernels read planes. */
@@ -109,7 +109,7 @@ static pc_tensor *arranged(pc_tensor *x, pc_tensor *w, const pc_fn_conv2d_option
 {
     const pc_device_type type = x->storage->device.type;
     const int64_t width = out_size(x->shape[3], w->shape[3], spec->stride[1], spec->padding[1]);
-    if (pc__is_contiguous(x) && (type == PC_CUDA ? says(pc__backend_of(type)->reads_planes, x, w, spec, planes)
+    if (pc__is_contiguous(x) && (type == PC_CUDA ? says(pc__backend_of(type)->reads_planes, x, w, NULL, spec, planes)
                                                  : pc__conv2d_is_planar(x->dtype, w->shape[0], width, w->shape[3],
                                                                         spec->stride[1], spec->pool)))
         return x;
@@ -142,20 +142,24 @@ static pc_tensor *product(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_a
     return result;
 }
 
-/* The bare sum of pictures in C order, where the backend is fastest in that order. */
-static bool stays_in_planes(pc_tensor *x, pc_tensor *weight, const pc_fn_conv2d_options *spec)
+/* The sum of pictures in C order, where the backend is fastest in that order. What follows it is told, but calls of its own. */
+static bool stays_in_planes(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, const pc_fn_conv2d_options *spec)
 {
-    return spec->pool == 1 && spec->activation == PC_ACTIVATION_NONE && pc__is_contiguous(x) &&
-           says(pc__backend_of(x->storage->device.type)->keeps_planes, x, weight, spec, true);
+    return spec->pool == 1 && pc__is_contiguous(x) &&
+           says(pc__backend_of(x->storage->device.type)->keeps_planes, x, weight, bias, spec, true);
 }
 
-static pc_tensor *in_planes(pc_tensor *x, pc_tensor *weight, const pc_fn_conv2d_options *spec)
+static pc_tensor *in_planes(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn_conv2d_options spec)
 {
-    const pc__conv2d_attributes attributes = {.spec = *spec, .planes = true};
+    const pc_activation_kind activation = spec.activation;
     pc_tensor *result = NULL;
+    spec.activation = PC_ACTIVATION_NONE;
     PC_SCOPE {
+        const pc__conv2d_attributes attributes = {.spec = spec, .planes = true};
         pc_tensor *in[2] = {x, ordered(weight)};
-        result = pc_keep(pc__call(PC__OP_conv2d, in, 2, &attributes, sizeof attributes));
+        pc_tensor *y = pc__call(PC__OP_conv2d, in, 2, &attributes, sizeof attributes);
+        y = bias ? pc_add(y, pc_reshape(bias, PC_SHAPE(weight->shape[0], 1, 1))) : y;
+        result = pc_keep(pc__activated(activation, y));
     }
     return result;
 }
@@ -222,8 +226,8 @@ static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn
         return gathered(x, weight, bias, spec);
     if (planes && pc__is_contiguous(x) && is_product(x, weight, &spec))
         return product(x, weight, bias, spec.activation);
-    if (planes && !bias && stays_in_planes(x, weight, &spec))
-        return in_planes(x, weight, &spec);
+    if (planes && stays_in_planes(x, weight, bias, &spec))
+        return in_planes(x, weight, bias, spec);
     const bool apart = is_faster_apart(x, weight, &spec, planes);
     /* In its own order the backend may do the pooling as well. */
     if (apart && planes && spec.pool > 1 && !is_faster_apart(x, weight, &spec, false)) {
@@ -308,7 +312,7 @@ pc_status pc__grad_conv2d(pc__grad *grad)
 {
     pc__conv2d_attributes a = *(const pc__conv2d_attributes *)grad->attributes;
     pc_tensor *x = grad->in[0], *y = grad->out[0], *dy = grad->out_grad[0];
-    if (a.planes && grad->n_in < 3 && stays_in_planes(x, grad->in[1], &a.spec)) { /* which is for the way there */
+    if (a.planes && grad->n_in < 3 && stays_in_planes(x, grad->in[1], NULL, &a.spec)) { /* which is for the way there */
         a.planes = false;
         x = pc__channels_last(x);
         y = dy = pc__channels_last(dy); /* y is not read without an activation */

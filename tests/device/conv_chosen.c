@@ -197,7 +197,7 @@ static pc_status in_planes(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_
                           .out = {y, none},
                           .attributes = &a,
                           .attribute_bytes = sizeof a};
-    assert_true(pc__cuda_keeps_planes(&call));
+    assert_int_equal(pc__cuda_keeps_planes(&call), !bias);
     return pc__cuda_op_conv2d(&stream, &call);
 }
 
@@ -224,6 +224,27 @@ static void planes_that_stay(void **state)
                 near(y, pc_fn_conv2d(x, weight, bias, (pc_fn_conv2d_options){0}));
                 assert_int_equal(play.format[PC__CONV_PLANES], !refused && !biased);
             }
+}
+
+/* Large windows stay in C order where they are measured, as by Fourier's transform: their bias and activation are calls of their
+ * own then. */
+static void large_windows_stay(void **state)
+{
+    (void)state;
+    for (int turn = 0; turn < 4; turn++)
+        PC_SCOPE {
+            const bool measured = turn % 2, large = turn / 2;
+            pc_tensor *in[3] = {pc_zeros(PC_SHAPE(80, 32, 26, 26), PC_F32, PC_DEVICE_CPU),
+                                pc_zeros(PC_SHAPE(16, 32, large ? 7 : 5, large ? 7 : 5), PC_F32, PC_DEVICE_CPU),
+                                pc_zeros(PC_SHAPE(16), PC_F32, PC_DEVICE_CPU)};
+            const pc__conv2d_attributes a = {
+                .spec = {.stride = {1, 1}, .padding = {3, 3}, .pool = 1, .activation = PC_ACTIVATION_RELU},
+                .planes = true};
+            const pc_call call = {
+                .op = &pc__ops[PC__OP_conv2d], .in = in, .n_in = 3, .attributes = &a, .attribute_bytes = sizeof a};
+            (void)pc_choice_set(measured ? PC_CHOICE_MEASURED : PC_CHOICE_RULE);
+            assert_int_equal(pc__cuda_keeps_planes(&call), measured && large);
+        }
 }
 
 /* Rows of ours take no groups: it is measured among cuDNN's plans alone. */
@@ -346,6 +367,7 @@ int main(void)
         cmocka_unit_test(no_cudnn),
         cmocka_unit_test(measured_once_and_remembered),
         cmocka_unit_test(planes_that_stay),
+        cmocka_unit_test(large_windows_stay),
         cmocka_unit_test(groups_are_measured),
     };
     return cmocka_run_group_tests_name("device.conv_chosen", tests, NULL, NULL);

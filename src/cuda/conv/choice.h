@@ -49,6 +49,10 @@ bool pc__conv_is_worth_more_calls(const pc__conv_shape *s, bool native);
  * shape alone, in float32; forward, pictures and result in C order, without what follows a sum. */
 bool pc__conv_keeps_planes(const pc__conv_shape *s);
 
+/* Large windows of pictures in C order in float32, of which cuDNN's methods by Fourier's transform, which are taken where they
+ * are measured, need a fraction of the products. From the shape alone, forward. */
+bool pc__conv_is_for_transforms(const pc__conv_shape *s);
+
 /* So few channels that our direct kernels are the fastest. From the shape alone. */
 bool pc__conv_is_few(const pc__conv_shape *s);
 

@@ -152,12 +152,16 @@ bool pc__cuda_is_faster_apart(const pc_call *call)
 bool pc__cuda_keeps_planes(const pc_call *call)
 {
     const pc_stream stream = {.device = call->in[0]->storage->device};
+    const pc__conv2d_attributes *a = call->attributes;
+    const bool bare = call->n_in == 2 && a->spec.activation == PC_ACTIVATION_NONE;
     pc__conv_piece p;
-    if (call->op->index != PC__OP_conv2d || !may_be(call, &stream, &p) ||
-        pc__conv_choice_for(&stream, &p) == PC_CHOICE_OWN)
+    if (call->op->index != PC__OP_conv2d || !may_be(call, &stream, &p))
         return false;
+    const pc_choice choice = pc__conv_choice_for(&stream, &p);
     const pc__conv_shape shape = pc__conv_shape_of(&p);
-    return pc__conv_keeps_planes(&shape) && !pc__cudnn_missing();
+    const bool keeps =
+        (bare && pc__conv_keeps_planes(&shape)) || (choice == PC_CHOICE_MEASURED && pc__conv_is_for_transforms(&shape));
+    return choice != PC_CHOICE_OWN && keeps && !pc__cudnn_missing();
 }
 
 bool pc__cuda_reads_planes(const pc_call *call)

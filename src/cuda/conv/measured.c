@@ -17,8 +17,8 @@ int pc__conv_candidates(cudnnHandle_t handle, const pc__conv_shape *shape, pc__c
     return there + more;
 }
 
-/* Padding changes nothing where channels are whole, and would move those of groups; planes are for float32, whose kernels for
- * channels last are few, and folding is for few channels. */
+/* Padding changes nothing where channels are whole, and would move those of groups; planes are for float32 and for groups, of which
+ * cuDNN's kernels for channels last are few, and folding is for few channels. */
 static bool differs(const pc__conv_shape *shape, int format)
 {
     if (shape->planes)
@@ -27,7 +27,7 @@ static bool differs(const pc__conv_shape *shape, int format)
         return pc__conv_can_fold(shape);
     if (format == PC__CONV_PADDED)
         return shape->groups <= 1 && pc__conv_usual_format(shape) == PC__CONV_PADDED;
-    return format == PC__CONV_AS_IS || shape->dtype == PC_F32;
+    return format == PC__CONV_AS_IS || shape->dtype == PC_F32 || shape->groups > 1;
 }
 
 static void tell_times(const char *text, const pc__conv_list *list, const pc__conv_candidate *plans,
