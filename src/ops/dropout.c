@@ -1,4 +1,4 @@
-/* dropout.c: zeros by chance, the rest scaled so that the mean stays. */
+/* dropout.c: zeros by chance, the rest scaled so that the mean stays. Kernels take tensors without gaps, CUDA's also others. */
 #include "ops/random.h"
 
 #include "ops/again.h"
@@ -45,7 +45,8 @@ pc_tensor *pc_fn_dropout(pc_tensor *a, double p)
         return p == 0 ? pc_clone(a) : pc_zeros(pc_tensor_shape(a), (pc_dtype)a->dtype, a->storage->device);
     pc_tensor *result = NULL;
     PC_SCOPE {
-        pc_tensor *in[2] = {pc__is_dense(a) ? a : pc_contiguous(a), base};
+        const bool walks = a->storage->device.type == PC_CUDA && pc_tensor_count(a) <= INT32_MAX;
+        pc_tensor *in[2] = {walks || pc__is_dense(a) ? a : pc_contiguous(a), base};
         result = pc_keep(pc__call(PC__OP_dropout, in, base ? 2 : 1, &attributes, sizeof attributes));
     }
     return result;

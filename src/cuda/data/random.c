@@ -44,7 +44,9 @@ PC__CUDA_KERNEL(dropout)
     if (d.n == 0)
         return PC_OK;
     const pc_tensor *kept = call->out[1];
-    pc__cuda_dropout(&d, pc__data(call->in[0]), pc__data(call->out[0]), pc_tensor_count(kept) ? pc__data(kept) : NULL);
+    const pc__view in = pc__cuda_view(call->in[0]);
+    pc__cuda_dropout(&d, &in, !pc__is_dense(call->in[0]), pc__data(call->out[0]),
+                     pc_tensor_count(kept) ? pc__data(kept) : NULL);
     return pc__cuda_launched(call);
 }
 

@@ -2,6 +2,7 @@
  * on the grid. The sums are done in float64 and in the CPU's order. */
 #include "cuda/data/random.h"
 #include "cuda/pointwise/loop.cuh"
+#include "cuda/shared/divisor.cuh"
 #include "cuda/shared/half.cuh"
 
 #include <math.h>
@@ -125,9 +126,50 @@ template <class T> __device__ T dropped(const chances &c, uint32_t word, T x, ui
     return static_cast<T>(static_cast<M>(kept ? static_cast<double>(x) * c.scale : 0.0));
 }
 
+/* Where an element of a tensor with gaps lies. */
+struct gaps {
+    int ndim; /* 0: it has none */
+    pc__cuda_divisor shape[PC__VIEW_DIMS];
+    int64_t strides[PC__VIEW_DIMS];
+};
+
+/* Dimensions that lie as one are one. */
+gaps gaps_of(const pc__view *v)
+{
+    int64_t shape[PC__VIEW_DIMS] = {1};
+    gaps g = {1, {}, {}};
+    for (int d = 0; d < v->ndim; d++) {
+        const int last = g.ndim - 1;
+        if (v->shape[d] == 1)
+            continue;
+        if (shape[last] == 1 || g.strides[last] == v->strides[d] * v->shape[d])
+            shape[last] *= v->shape[d], g.strides[last] = v->strides[d];
+        else
+            shape[g.ndim] = v->shape[d], g.strides[g.ndim++] = v->strides[d];
+    }
+    for (int d = 0; d < g.ndim; d++)
+        g.shape[d] = pc__cuda_divisor_of(shape[d]);
+    return g;
+}
+
+__device__ __forceinline__ int64_t place_in(const gaps &g, int64_t i)
+{
+    if (g.ndim == 0)
+        return i;
+    uint32_t rest = static_cast<uint32_t>(i);
+    int64_t at = 0;
+    for (int d = g.ndim - 1; d > 0; d--) {
+        const uint32_t outer = pc::over(rest, g.shape[d]);
+        at += (rest - outer * g.shape[d].by) * g.strides[d];
+        rest = outer;
+    }
+    return at + rest * g.strides[0];
+}
+
 template <class T>
-__global__ void __launch_bounds__(THREADS) dropout_kernel(const __grid_constant__ pc__cuda_draw d, const chances c,
-                                                          const T *in, T *out, uint8_t *kept, bool aligned)
+__global__ void __launch_bounds__(THREADS)
+    dropout_kernel(const __grid_constant__ pc__cuda_draw d, const chances c, const T *in,
+                   const __grid_constant__ gaps from, T *out, uint8_t *kept, bool aligned)
 {
     pc::wait_for_earlier();
     const uint64_t stream = d.stream + (d.base ? 4 * static_cast<uint64_t>(*d.base) : 0);
@@ -137,7 +179,14 @@ __global__ void __launch_bounds__(THREADS) dropout_kernel(const __grid_constant_
         const int64_t i = block * 4;
         const words x = philox(d.seed, stream, static_cast<uint64_t>(block));
         if (aligned && i + 4 <= d.n) {
-            four<T> a = *reinterpret_cast<const four<T> *>(in + i);
+            four<T> a;
+            if (from.ndim == 0) {
+                a = *reinterpret_cast<const four<T> *>(in + i);
+            } else {
+#pragma unroll
+                for (int k = 0; k < 4; k++)
+                    a.v[k] = in[place_in(from, i + k)];
+            }
             uchar4 mask;
             a.v[0] = dropped(c, x.w[0], a.v[0], mask.x);
             a.v[1] = dropped(c, x.w[1], a.v[1], mask.y);
@@ -151,7 +200,7 @@ __global__ void __launch_bounds__(THREADS) dropout_kernel(const __grid_constant_
             for (int k = 0; k < 4; k++) {
                 uint8_t stays = 0;
                 if (i + k < d.n)
-                    out[i + k] = dropped(c, x.w[k], in[i + k], stays);
+                    out[i + k] = dropped(c, x.w[k], in[place_in(from, i + k)], stays);
                 if (kept && i + k < d.n)
                     kept[i + k] = stays;
             }
@@ -190,10 +239,12 @@ template <template <class> class F> void draw(const pc__cuda_draw *d, void *out)
     }
 }
 
-template <class T> void drop(const pc__cuda_draw *d, const void *in, void *out, uint8_t *kept)
+template <class T> void drop(const pc__cuda_draw *d, const pc__view *in, bool has_gaps, void *out, uint8_t *kept)
 {
+    const gaps from = has_gaps ? gaps_of(in) : gaps{};
     (void)pc::start(dropout_kernel<T>, blocks_for(d), THREADS, d->queue, d->early, *d, chances_of(d->low),
-                    static_cast<const T *>(in), static_cast<T *>(out), kept, on_16(in) && on_16(out) && on_16(kept));
+                    static_cast<const T *>(in->data), from, static_cast<T *>(out), kept,
+                    (has_gaps || on_16(in->data)) && on_16(out) && on_16(kept));
 }
 
 template <class T> struct undrop_of : pc::shape_of<T, 2, T, uint8_t> {
@@ -224,17 +275,17 @@ void pc__cuda_normal(const pc__cuda_draw *d, void *out)
     draw<normal>(d, out);
 }
 
-void pc__cuda_dropout(const pc__cuda_draw *d, const void *in, void *out, uint8_t *kept)
+void pc__cuda_dropout(const pc__cuda_draw *d, const pc__view *in, bool gaps, void *out, uint8_t *kept)
 {
     switch (d->dtype) {
     case PC__CUDA_F16:
-        return drop<pc::f16>(d, in, out, kept);
+        return drop<pc::f16>(d, in, gaps, out, kept);
     case PC__CUDA_BF16:
-        return drop<pc::bf16>(d, in, out, kept);
+        return drop<pc::bf16>(d, in, gaps, out, kept);
     case PC__CUDA_F32:
-        return drop<float>(d, in, out, kept);
+        return drop<float>(d, in, gaps, out, kept);
     default:
-        return drop<double>(d, in, out, kept);
+        return drop<double>(d, in, gaps, out, kept);
     }
 }
 

@@ -4,6 +4,8 @@
 
 #include "cuda/pointwise/loop.h"
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -20,8 +22,9 @@ typedef struct pc__cuda_draw {
 
 void pc__cuda_uniform(const pc__cuda_draw *draw, void *out);
 void pc__cuda_normal(const pc__cuda_draw *draw, void *out);
-/* kept: which elements stay; NULL: nobody asks. */
-void pc__cuda_dropout(const pc__cuda_draw *draw, const void *in, void *out, uint8_t *kept);
+/* kept: which elements stay; NULL: nobody asks. `in` has gaps, or lies otherwise than `out`, which lies in C order then and has below
+ * 2^31 elements; or it is dense, as out is. */
+void pc__cuda_dropout(const pc__cuda_draw *draw, const pc__view *in, bool gaps, void *out, uint8_t *kept);
 
 /* Operand 1, of dtype `dtype`, times `scale` where operand 2, bool, is true, else times 0. */
 void pc__cuda_undrop(const pc__cuda_launch *launch, int dtype, double scale);
