@@ -9,7 +9,7 @@
 namespace
 {
 
-enum { REGION_THREADS = 128, FEW = 4, MANY = 8, MANY_SLOTS = 4, MANY_COUNT = 1 << 19 };
+enum { REGION_THREADS = 128, FEW = 4, MANY = 8, MANY_SLOTS = 4, MANY_COUNT = 1 << 19, MANY_FLOATS = 1 << 20 };
 
 template <class T, int N> __device__ __forceinline__ void store(void *data, uint32_t i, uint32_t n, const item<N> &x)
 {
@@ -216,20 +216,24 @@ int give_slots(pc__cuda_region *r)
     return slots;
 }
 
-template <int N, bool HALVES> void launch(const pc__cuda_region *r, int slots)
+template <int INS, int N, bool HALVES> void launch_with(const pc__cuda_region *r, int slots)
 {
     const int64_t items = (r->region.count + N - 1) / N;
     const size_t bytes = (size_t)slots * REGION_THREADS * sizeof(item<N>);
-    (void)pc::start_grid(r->region.ins <= 1   ? run_region<1, N, HALVES>
-                         : r->region.ins <= 3 ? run_region<3, N, HALVES>
-                                              : run_region<PC__REGION_IN, N, HALVES>,
-                         dim3((unsigned)((items + REGION_THREADS - 1) / REGION_THREADS)), dim3(REGION_THREADS), bytes,
-                         r->queue, r->early, *r);
+    (void)pc::start_grid(run_region<INS, N, HALVES>, dim3((unsigned)((items + REGION_THREADS - 1) / REGION_THREADS)),
+                         dim3(REGION_THREADS), bytes, r->queue, r->early, *r);
+}
+
+template <int N, bool HALVES> void launch(const pc__cuda_region *r, int slots)
+{
+    r->region.ins <= 1   ? launch_with<1, N, HALVES>(r, slots)
+    : r->region.ins <= 3 ? launch_with<3, N, HALVES>(r, slots)
+                         : launch_with<PC__REGION_IN, N, HALVES>(r, slots);
 }
 
 /* 16-bit numbers have as many neighbours as an access holds, where these are enough work for the chip and leave room in
  * shared memory for many threads. */
-bool has_many(const pc__cuda_region *r, int slots)
+bool has_many_halves(const pc__cuda_region *r, int slots)
 {
     bool narrow = r->region.count >= MANY_COUNT && slots <= MANY_SLOTS;
     for (int k = 0; k < r->region.ins; k++)
@@ -247,5 +251,10 @@ void pc__cuda_region_run(const pc__cuda_region *region)
         return;
     pc__cuda_region r = *region;
     const int slots = give_slots(&r);
-    has_many(&r, slots) ? launch<MANY, true>(&r, slots) : launch<FEW, false>(&r, slots);
+    if (has_many_halves(&r, slots))
+        launch<MANY, true>(&r, slots);
+    else if ((r.region.ins == 2 || r.region.ins == 3) && r.region.count >= MANY_FLOATS && slots <= MANY_SLOTS)
+        launch_with<3, MANY, false>(&r, slots);
+    else
+        launch<FEW, false>(&r, slots);
 }
