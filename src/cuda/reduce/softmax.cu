@@ -171,11 +171,15 @@ static void launch_rows(const pc__cuda_softmax_rows &r)
                          r.early, (const T *)r.a, (const T *)r.b, (T *)r.out, (long long)r.count, (int)r.n);
 }
 
-/* Rows that begin anywhere, of all tensors alike, up to 8192 elements; accesses of W. */
+/* Rows that begin anywhere, of all tensors alike, up to 8192 elements; accesses of W. Where there are not too many, a warp has a
+ * short one alone. */
 template <class T, int OP, int W> static void launch_alike(const pc__cuda_softmax_rows &r)
 {
+    enum { ALONE = 3 << 18 /* elements */ };
     const long long most = r.n + W - 1;
-    if (most <= 1024)
+    if (most <= 32 * W && r.count * r.n <= ALONE)
+        launch_rows<T, OP, 32, 1, W, false>(r);
+    else if (most <= 1024)
         launch_rows<T, OP, 32, 32 / W, W, false>(r);
     else if (most <= 4096)
         launch_rows<T, OP, 256, 16 / W, W, false>(r);
