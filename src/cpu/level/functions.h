@@ -177,6 +177,8 @@ static inline int64_t pc__same_i64(int64_t x)
 /* The names that ops/pointwise.def uses. */
 #define NUM(x) ((__typeof__(a))(x))
 #define EXP(x) _Generic((x), float : pc__exp_f32, double : exp)(x)
+#define TIMES_LOGISTIC(y, x) ((y) / (NUM(1) + EXP(-(x))))
+#define LOGISTIC(x) TIMES_LOGISTIC(NUM(1), x)
 #define LOG(x) _Generic((x), float : pc__log_f32, double : log)(x)
 #define LOG1P(x) _Generic((x), float : pc__log1p_f32, double : log1p)(x)
 #define SQRT(x) _Generic((x), float : sqrtf, double : sqrt)(x)
