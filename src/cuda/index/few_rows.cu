@@ -96,7 +96,7 @@ __device__ __forceinline__ void add_entries(const entries &of, unsigned count, u
 }
 
 /* What no entry is for: `base`, or zeros. */
-template <class V> __device__ __forceinline__ void keep(const V *base, V *whole, unsigned units)
+template <class V> __device__ __forceinline__ void keep_units(const V *base, V *whole, unsigned units)
 {
     for (unsigned at = threadIdx.x; at < units; at += TURN * THREADS) {
         V unit[TURN] = {};
@@ -113,7 +113,18 @@ template <class V> __device__ __forceinline__ void keep(const V *base, V *whole,
     }
 }
 
-/* A block has `each` neighbouring units of `whole`, in memory order. */
+/* Units narrower than an access go together, where both begin on its size. */
+template <class V> __device__ __forceinline__ void keep(const V *base, V *whole, unsigned units)
+{
+    constexpr unsigned TOGETHER = 16 / sizeof(V);
+    const bool aligned = (reinterpret_cast<uintptr_t>(base) | reinterpret_cast<uintptr_t>(whole)) % 16 == 0;
+    const unsigned packs = TOGETHER > 1 && aligned ? units / TOGETHER : 0, done = packs * TOGETHER;
+    if (packs)
+        keep_units(reinterpret_cast<const uint4 *>(base), reinterpret_cast<uint4 *>(whole), packs);
+    keep_units(base ? base + done : base, whole + done, units - done);
+}
+
+/* A block has `each` neighbouring units of `whole`, in memory order. Of rows of one unit those without an entry are only kept. */
 template <class T, int N>
 __global__ void __launch_bounds__(THREADS, BLOCKS) add_few(const __grid_constant__ pc__cuda_picking p, unsigned each,
                                                            int64_t skip, const T *base, const T *picked, T *whole)
@@ -131,6 +142,19 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) add_few(const __grid_constant
     V *to = reinterpret_cast<V *>(whole) + begin;
     if (count == 0)
         return keep(before, to, units);
+    if (p.row == 1 && one) {
+        keep(before, to, units);
+        __syncthreads();
+        const unsigned i = threadIdx.x;
+        if (i < count && (i == 0 || of.place[i] != of.place[i - 1])) {
+            sum_of<T, N> sum = {};
+            if (before)
+                sum.take(before[of.place[i]]);
+            add_entries(of, count, of.place[i], reinterpret_cast<const V *>(picked) + outer * p.count, 1, sum);
+            to[of.place[i]] = sum.rounded();
+        }
+        return;
+    }
     for (unsigned at = threadIdx.x; at < units; at += THREADS) {
         const int64_t r = quotient(left + at, p.row), column = left + at - r * p.row;
         const int64_t more = one ? 0 : quotient(top + r, p.n);
