@@ -200,15 +200,28 @@ __device__ inline void put_rows(const pc__cuda_attention &a, const pc__cuda_matr
                                 int size, int first, const float (&sums)[D / EIGHT][4], const float (&by)[2])
 {
     T *to = matrix<T>(a, m, batch);
-    const int lane = threadIdx.x % 32;
+    const int lane = threadIdx.x % 32, begin = lane % 4 * 2;
+    const bool pairs =
+        m.column == 1 && size % 2 == 0 && m.row % 2 == 0 && reinterpret_cast<uintptr_t>(to) % (2 * sizeof(T)) == 0;
 #pragma unroll
-    for (int n = 0; n < D / EIGHT; n++)
+    for (int k = 0; k < 2; k++) {
+        const int row = first + lane / 4 + k * EIGHT;
+        T *line = to + row * m.row;
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const int row = first + lane / 4 + i / 2 * EIGHT, e = n * EIGHT + lane % 4 * 2 + i % 2;
-            if (row < count && e < size)
-                to[row * m.row + e * m.column] = T(sums[n][i] * by[i / 2]);
+        for (int n = 0; n < D / EIGHT; n++) {
+            const int e = n * EIGHT + begin;
+            const vector<T, 2> two = {T(sums[n][2 * k] * by[k]), T(sums[n][2 * k + 1] * by[k])};
+            if (row >= count || e >= size)
+                continue;
+            if (pairs) {
+                *reinterpret_cast<vector<T, 2> *>(line + e) = two;
+            } else {
+                line[e * m.column] = two.at[0];
+                if (e + 1 < size)
+                    line[(e + 1) * m.column] = two.at[1];
+            }
         }
+    }
 }
 #endif
 
