@@ -312,7 +312,8 @@ pc_status pc__grad_conv2d(pc__grad *grad)
 {
     pc__conv2d_attributes a = *(const pc__conv2d_attributes *)grad->attributes;
     pc_tensor *x = grad->in[0], *y = grad->out[0], *dy = grad->out_grad[0];
-    if (a.planes && grad->n_in < 3 && stays_in_planes(x, grad->in[1], NULL, &a.spec)) { /* which is for the way there */
+    if (a.planes && grad->n_in < 3 && a.spec.activation == PC_ACTIVATION_NONE &&
+        stays_in_planes(x, grad->in[1], NULL, &a.spec)) { /* which is for the way there */
         a.planes = false;
         x = pc__channels_last(x);
         y = dy = pc__channels_last(dy); /* y is not read without an activation */

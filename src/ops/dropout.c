@@ -32,6 +32,17 @@ pc_tensor *pc__draw_relative(pc__random_attributes *drawn)
     return recorded.base;
 }
 
+/* CUDA's kernel reads a tensor where it lies, unless neighbours lie far apart: a copy turns it faster then. */
+static bool is_read_in_place(const pc_tensor *a)
+{
+    enum { NEAR = 8 /* elements */ };
+    int last = a->ndim - 1;
+    while (last >= 0 && a->shape[last] == 1)
+        last--;
+    return pc__is_dense(a) || (a->storage->device.type == PC_CUDA && pc_tensor_count(a) <= INT32_MAX &&
+                               (last < 0 || a->strides[last] <= NEAR));
+}
+
 pc_tensor *pc_fn_dropout(pc_tensor *a, double p)
 {
     PC__NEED_OR(NULL, a);
@@ -45,8 +56,7 @@ pc_tensor *pc_fn_dropout(pc_tensor *a, double p)
         return p == 0 ? pc_clone(a) : pc_zeros(pc_tensor_shape(a), (pc_dtype)a->dtype, a->storage->device);
     pc_tensor *result = NULL;
     PC_SCOPE {
-        const bool walks = a->storage->device.type == PC_CUDA && pc_tensor_count(a) <= INT32_MAX;
-        pc_tensor *in[2] = {walks || pc__is_dense(a) ? a : pc_contiguous(a), base};
+        pc_tensor *in[2] = {is_read_in_place(a) ? a : pc_contiguous(a), base};
         result = pc_keep(pc__call(PC__OP_dropout, in, base ? 2 : 1, &attributes, sizeof attributes));
     }
     return result;

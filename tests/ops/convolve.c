@@ -259,19 +259,20 @@ static void as_by_the_book(void **state)
 }
 
 /* Signs, so that sums are whole numbers that float16 has. */
-static pc_tensor *signs(pc_shape shape)
+static pc_tensor *signs(pc_shape shape, pc_dtype dtype)
 {
-    return pc_cast(pc_sign(pc_randn(shape, PC_F32, test_device())), PC_F16);
+    return pc_cast(pc_sign(pc_randn(shape, PC_F32, test_device())), dtype);
 }
 
-static void check_many(int64_t c, int64_t h, int64_t w, int stride)
+static void check_many(pc_dtype dtype, int64_t c, int64_t h, int64_t w, int kernel, int stride)
 {
     enum { N = 4 };
     const pc_fn_conv2d_options o = {
-        .stride = {stride, stride}, .padding = {1, 1}, .dilation = {1, 1}, .groups = (int)c};
+        .stride = {stride, stride}, .padding = {kernel / 2, kernel / 2}, .dilation = {1, 1}, .groups = (int)c};
     const pc_shape from = PC_SHAPE(N, c, h, w), to = PC_SHAPE(N, c, (h - 1) / stride + 1, (w - 1) / stride + 1);
-    pc_tensor *x = as_channels_last(signs(from)), *dy = as_channels_last(signs(to)), *y[N], *dx[N], *dw = NULL;
-    pc_tensor *weight = signs(PC_SHAPE(c, 1, 3, 3));
+    pc_tensor *x = as_channels_last(signs(from, dtype)), *dy = as_channels_last(signs(to, dtype)), *y[N], *dx[N],
+              *dw = NULL;
+    pc_tensor *weight = signs(PC_SHAPE(c, 1, kernel, kernel), dtype);
     for (int i = 0; i < N; i++) {
         const slopes one = slopes_of(pc_slice(x, 0, i, i + 1, 1), weight, pc_slice(dy, 0, i, i + 1, 1), o);
         y[i] = one.y, dx[i] = one.dx;
@@ -290,8 +291,12 @@ static void many_pictures(void **state)
     (void)state;
     for (int stride = 1; stride <= 2; stride++)
         PC_SCOPE {
-            check_many(32, 104, 160, stride);
-            check_many(8, 67600 * stride, 1, stride);
+            check_many(PC_F16, 32, 104, 160, 3, stride);
+            check_many(PC_F16, 8, 67600 * stride, 1, 3, stride);
+            if (!sampled() || stride == 1)
+                check_many(PC_F32, 36, 104, 144, 3, stride);
+            if (!sampled() || stride == 2)
+                check_many(PC_F16, 12, 150 * stride, 170, 5, stride);
         }
     assert_no_leak();
 }

@@ -111,6 +111,55 @@ static void drops_the_same(void **state)
     assert_no_leak();
 }
 
+static pc_tensor *as_it_is(pc_tensor *a)
+{
+    return a;
+}
+
+static pc_tensor *every_second(pc_tensor *a)
+{
+    return pc_slice(a, 2, 1, 11, 2);
+}
+
+static pc_tensor *part_of_rows(pc_tensor *a)
+{
+    return pc_slice(a, 1, 2, 6, 3);
+}
+
+static pc_tensor *repeated(pc_tensor *a)
+{
+    return pc_expand(pc_slice(a, 1, 0, 1, 1), PC_SHAPE(5, 7, 11));
+}
+
+static pc_tensor *part_turned(pc_tensor *a)
+{
+    return pc_transpose(pc_slice(a, 2, 0, 3, 1), 1, 2);
+}
+
+/* Tensors with gaps are dropped, and their gradients, as copies without are. */
+static void with_gaps(void **state)
+{
+    static pc_tensor *(*const views[])(pc_tensor *) = {as_it_is, every_second, part_of_rows, repeated, part_turned};
+    (void)state;
+    for (size_t v = 0; v < GOLDEN_COUNT(views); v++)
+        for (int half = 0; half < 2; half++)
+            PC_SCOPE {
+                pc_tensor *a = pc_cast(pc_randn(PC_SHAPE(5, 7, 11), PC_F32, test_device()), half ? PC_BF16 : PC_F32);
+                pc_tensor *leaf[2] = {pc_detach(a), pc_clone(a)}, *out[2];
+                const pc_generator before = pc_generator_get();
+                for (int copied = 0; copied < 2; copied++) {
+                    assert_ok(pc_require_grad(leaf[copied], true));
+                    pc_tensor *view = views[v](leaf[copied]);
+                    pc_generator_set(before);
+                    out[copied] = pc_fn_dropout(copied ? pc_contiguous(view) : view, 0.5);
+                    assert_ok(pc_backward(pc_sum(pc_mul(out[copied], pc_detach(out[copied])))));
+                }
+                assert_close(pc_item(pc_sum(pc_ne(out[0], out[1]))), 0, 0);
+                assert_close(pc_item(pc_sum(pc_ne(pc_grad(leaf[0]), pc_grad(leaf[1])))), 0, 0);
+            }
+    assert_no_leak();
+}
+
 /* The gradient passes where the element did, with the same scale; also of a transposed input. */
 static void gradient(void **state)
 {
@@ -152,6 +201,7 @@ int main(void)
         cmocka_unit_test(ends_of_the_range),
         cmocka_unit_test(follows_the_generator),
         cmocka_unit_test(drops_the_same),
+        cmocka_unit_test(with_gaps),
         cmocka_unit_test(gradient),
         cmocka_unit_test(bad_input),
     };

@@ -1,4 +1,4 @@
-/* Chains of 16-bit calls long enough that a thread has more neighbours: recorded they have the bits of single calls,
+/* Chains of calls long enough that a thread has more neighbours: recorded they have the bits of single calls,
  * whatever the count, where inputs begin, and how one is broadcast. */
 #include "device.h"
 #include "plans.h"
@@ -71,6 +71,31 @@ static void have_the_bits_of_calls(void **state)
             assert_ok(pc_graph_launch(graph, NULL));
             same(out[0], out[1], "result", i);
             same(gradient[0], gradient[1], "gradient", i);
+            pc_graph_free(graph);
+        }
+    assert_no_leak();
+}
+
+/* The same of float32 long enough that a thread has more neighbours, of which none lies on a whole access, and a row beside them. */
+static void floats_have_the_bits_of_calls(void **state)
+{
+    enum { ROWS = 1027 }; /* 2^20 and more */
+    (void)state;
+    for (int whole = 0; whole < 2; whole++)
+        PC_SCOPE {
+            const pc_shape all = PC_SHAPE(ROWS, WIDTH);
+            pc_tensor *more = pc_randn(PC_SHAPE(ROWS * WIDTH + 1), PC_F32, test_device());
+            pc_tensor *x = pc_reshape(pc_slice(more, 0, 1, ROWS * WIDTH + 1, 1), all);
+            pc_tensor *row = pc_randn(whole ? all : PC_SHAPE(WIDTH), PC_F32, test_device()), *out[2], *gradient[2];
+            for (int k = 0; k < 2; k++)
+                out[k] = pc_zeros(all, PC_F32, test_device()), gradient[k] = pc_zeros(all, PC_F32, test_device());
+            assert_ok(chain(x, row, out[0], gradient[0]));
+            begin();
+            assert_ok(chain(x, row, out[1], gradient[1]));
+            pc_graph *graph = ended();
+            assert_ok(pc_graph_launch(graph, NULL));
+            assert_close(pc_item(pc_sum(pc_ne(out[0], out[1]))), 0, 0);
+            assert_close(pc_item(pc_sum(pc_ne(gradient[0], gradient[1]))), 0, 0);
             pc_graph_free(graph);
         }
     assert_no_leak();
@@ -190,6 +215,7 @@ static void clamps_of_any_nan_have_the_bits_of_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(have_the_bits_of_calls),
+                                       cmocka_unit_test(floats_have_the_bits_of_calls),
                                        cmocka_unit_test(clamps_have_the_bits_of_calls),
                                        cmocka_unit_test(gradients_by_numbers_are_in_regions),
                                        cmocka_unit_test(clamps_of_any_nan_have_the_bits_of_calls),

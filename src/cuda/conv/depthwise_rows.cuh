@@ -8,8 +8,7 @@
 namespace
 {
 
-constexpr int PLACES = 4, NARROW = 4 /* channels of a thread, unless there are MANY threads with twice as many */;
-constexpr long long MANY = 1 << 16;
+constexpr int PLACES = 4, NARROW = 4 /* channels of a thread, but for 16-bit numbers under three columns */;
 
 /* Rows of `seen` packs whose numbers are on their way at once, of `rows`: as many as registers hold beside the sums of
  * PLACES_THERE packs. */

@@ -124,9 +124,10 @@ template <class T, int N> bool launch_packs(const pc__cuda_groups &s, operands<T
     return true;
 }
 
-/* 16-bit numbers in packs of eight as in depthwise_rows.cu. */
+/* 16-bit numbers have packs of eight where windows are narrow and threads enough: half of the instructions for a number. */
 template <class T> bool launch(const pc__cuda_groups &s, const void *weight, const void *y, void *x)
 {
+    constexpr long long MANY = 1 << 16;
     operands<T> of = {(const T *)y, (const T *)weight, (T *)x, 0, 0, 0};
     of.down = (s.h - 1 + s.ph) / 2 - s.ph / 2 + 1;
     of.across = ((s.w - 1 + s.pw) / 2 - s.pw / 2 + ACROSS) / ACROSS;

@@ -43,12 +43,12 @@ __device__ __forceinline__ void compute_tile(const pc__cuda_groups &s, const til
                                              const vector<T, N> *tile, const pc::math<T> *weights, const T *bias, T *y)
 {
     typedef pc::math<T> M;
-    const int lanes = blockDim.x, line = by.seen.by * lanes, step = s.dw * lanes;
+    const int lanes = blockDim.x, line = by.seen.by * lanes;
     T *picture = y + at.picture * s.oh * s.ow * s.c;
 #pragma unroll 1
     for (int strip = threadIdx.y; strip < by.high / R * (int)by.strips.by; strip += blockDim.y) {
-        const strip_place in = strip_in(by, strip, s.dw);
-        const int r = in.row * R, row = at.row + r, column = at.column + in.column;
+        const strip_place in = strip_in(by, strip);
+        const int r = in.row * R, row = at.row + r * s.dh, column = at.column + in.column * s.dw;
         if (row >= s.oh || column >= s.ow)
             continue;
         M sum[R][PLACES][N];
@@ -57,13 +57,13 @@ __device__ __forceinline__ void compute_tile(const pc__cuda_groups &s, const til
 #pragma unroll
             for (int i = 0; i < N; i++)
                 sum[j / PLACES][j % PLACES][i] = bias ? M(bias[i]) : M(0);
-        add_strips<T, N, K, S, R>(tile + r * s.sh * line + (in.column * S * lanes + (int)threadIdx.x), s.dh * line,
-                                  step, weights, lanes * N, sum);
+        add_strips<T, N, K, S, R>(tile + r * s.sh * line + (in.column * S * lanes + (int)threadIdx.x), line, lanes,
+                                  weights, lanes * N, sum);
         T *to = picture + ((long long)row * s.ow + column) * s.c;
 #pragma unroll
         for (int j = 0; j < R * PLACES; j++)
-            if (row + j / PLACES < s.oh && column + j % PLACES * s.dw < s.ow)
-                put_pack<T, N>(to + ((long long)(j / PLACES) * s.ow + j % PLACES * s.dw) * s.c,
+            if (row + j / PLACES * s.dh < s.oh && column + j % PLACES * s.dw < s.ow)
+                put_pack<T, N>(to + ((long long)(j / PLACES * s.dh) * s.ow + j % PLACES * s.dw) * s.c,
                                sum[j / PLACES][j % PLACES]);
     }
 }
@@ -81,11 +81,11 @@ __global__ void __launch_bounds__(THREADS, 2)
     const bool mine = channel < s.c;
     const T *const x = of.from + (mine ? channel : 0);
     const auto bring = [&](const corner &at, int buffer) {
-        bring_pixels<T, N>(x + at.picture * s.h * s.w * s.c, s.h, s.w, s.c, at.row * s.sh - s.ph,
-                           at.column * s.sw - s.pw, by.pixels, by.seen, mine, tiles + buffer * by.pixels * blockDim.x);
+        bring_pixels<T, N>(s, x + at.picture * s.h * s.w * s.c, s.h, s.w, at.row * s.sh - s.ph, at.column * s.sw - s.pw,
+                           by.pixels, by.seen, mine, tiles + buffer * by.pixels * blockDim.x);
         all_brought();
     };
-    corner at = corner_of(by, blockIdx.x);
+    corner at = corner_of(s, by, blockIdx.x);
     pc::wait_for_earlier();
     bring(at, 0);
     take_weights(s, of.weight, first, channels, of.turned, weights);
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(THREADS, 2)
 #pragma unroll 1
     for (long long tile = blockIdx.x; tile < all; tile += gridDim.x, held ^= 1) {
         const bool last = tile + gridDim.x >= all;
-        const corner next = last ? at : corner_of(by, tile + gridDim.x);
+        const corner next = last ? at : corner_of(s, by, tile + gridDim.x);
         if (!last)
             bring(next, held ^ 1);
         wait_brought(last);
@@ -105,10 +105,10 @@ __global__ void __launch_bounds__(THREADS, 2)
     }
 }
 
-/* Rows that a thread has at once share what they see, but where they are apart. */
+/* Rows that a thread has at once share what they see, but where windows are steps apart. */
 inline int rows_at_once(const pc__cuda_groups &s)
 {
-    return s.sw == 1 && s.sh == 1 && s.dh == 1 ? 2 : 1;
+    return s.sw == 1 && s.sh == 1 ? 2 : 1;
 }
 
 /* How the work is cut: `groups` of blocks with some packs of channels each, side by side. */
@@ -116,7 +116,7 @@ struct sharing_out {
     tiling by;
     int lanes, groups, threads;
     long long blocks; /* of a group */
-    size_t bytes;
+    size_t bytes;     /* 0: it does not go */
 };
 
 /* Little work is cut fine, and has many threads for each tile. Where there are tiles for several turns of the chip, blocks stay, and
@@ -144,9 +144,9 @@ template <class T, int N> sharing_out share_out(const pc__cuda_groups &s)
     const auto bytes = [&] {
         return weight_bytes<T, N>(s, way.lanes) + (stay ? 2 : 1) * (size_t)way.by.pixels * way.lanes * N * sizeof(T);
     };
-    for (int high = way.by.high / 2; bytes() > TILES_MOST && high > 0; high /= 2)
+    for (int high = way.by.high; bytes() > TILES_MOST && high > 0; high /= 2)
         (void)cut(high, LINE / 2);
-    way.bytes = bytes() <= TILES_MOST ? bytes() : 0;
+    way.bytes = bytes() <= TILES_MOST && way.groups <= UINT16_MAX ? bytes() : 0;
     if (stay && way.blocks > STAY * CHIP / way.groups)
         way.blocks = STAY * CHIP / way.groups > 1 ? STAY * CHIP / way.groups : 1;
     return way;
@@ -166,8 +166,7 @@ template <class T, int N> bool launch_packs(const pc__cuda_groups &s, const oper
             auto kernel = depthwise_tiles<T, N, K, S, 1>;
             if constexpr (S == 1)
                 kernel = rows_at_once(s) == 2 ? depthwise_tiles<T, N, K, S, 2> : kernel;
-            if (way.bytes > 48 << 10)
-                (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)way.bytes);
+            allow_tiles(reinterpret_cast<const void *>(kernel));
             (void)pc::start_grid(kernel, grid, threads, way.bytes, s.queue, s.early, s, of, way.by);
         }
     });

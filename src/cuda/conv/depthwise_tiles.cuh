@@ -7,8 +7,6 @@
 #include "cuda/shared/divisor.cuh"
 #include "cuda/shared/mma.cuh"
 
-#include <limits.h>
-
 namespace
 {
 
@@ -19,12 +17,14 @@ enum {
     TILES_MOST = 64 << 10 /* bytes of a block */
 };
 
+/* Of taps dh x dw apart results so far apart are neighbours in a tile: these see what neighbours see without gaps. */
 struct tiling {
-    int high, wide;          /* results of a tile, in whole strips */
-    int down, across;        /* tiles of a picture */
-    int pixels;              /* of x that a tile's windows see, */
-    pc__cuda_divisor seen;   /* so many of them in a row */
-    pc__cuda_divisor strips; /* of a row of a tile */
+    int high, wide;                /* results of a tile, in whole strips */
+    int down, across;              /* tiles of a picture */
+    int phase_rows, phase_columns; /* of these tiles so many belong to results that begin at the same place of a gap */
+    int pixels;                    /* of x that a tile's windows see, */
+    pc__cuda_divisor seen;         /* so many of them in a row */
+    pc__cuda_divisor strips;       /* of a row of a tile */
 };
 
 /* One tile of one picture: its first result. */
@@ -33,21 +33,23 @@ struct corner {
     int row, column;
 };
 
-__device__ __forceinline__ corner corner_of(const tiling &by, long long tile)
+__device__ __forceinline__ corner corner_of(const pc__cuda_groups &s, const tiling &by, long long tile)
 {
     const place at = place_of(tile, by.down, by.across);
-    return {at.picture, at.row * by.high, at.column * by.wide};
+    const int phase_row = at.row / by.phase_rows, phase_column = at.column / by.phase_columns;
+    return {at.picture, phase_row + (at.row - phase_row * by.phase_rows) * by.high * s.dh,
+            phase_column + (at.column - phase_column * by.phase_columns) * by.wide * s.dw};
 }
 
-/* Where a strip of a tile begins. */
+/* Where a strip of a tile begins, in results of the tile. */
 struct strip_place {
     int row, column;
 };
 
-__device__ __forceinline__ strip_place strip_in(const tiling &by, int strip, int gap)
+__device__ __forceinline__ strip_place strip_in(const tiling &by, int strip)
 {
-    const int row = pc::over(strip, by.strips), begin = strip - row * (int)by.strips.by, along = begin / gap;
-    return {row, begin - along * gap + along * PLACES * gap};
+    const int row = pc::over(strip, by.strips);
+    return {row, (strip - row * (int)by.strips.by) * PLACES};
 }
 
 /* A pack to shared memory, zeros where it is not `there`. */
@@ -60,15 +62,17 @@ template <class V> __device__ __forceinline__ void bring_pack(V *to, const V *fr
 #endif
 }
 
-/* Packs of a rectangle of a picture, height x width of c channels, zeros around it: to[pixel][pack]. */
+/* Packs of a rectangle of a picture, height x width of c channels, whose rows and columns are some apart, zeros around the picture:
+ * to[pixel][pack]. */
 template <class T, int N>
-__device__ __forceinline__ void bring_pixels(const T *picture, int height, int width, int c, int top, int left,
-                                             int pixels, const pc__cuda_divisor &line, bool mine, vector<T, N> *to)
+__device__ __forceinline__ void bring_pixels(const pc__cuda_groups &s, const T *picture, int height, int width, int top,
+                                             int left, int pixels, const pc__cuda_divisor &line, bool mine,
+                                             vector<T, N> *to)
 {
     for (int p = threadIdx.y; p < pixels; p += blockDim.y) {
-        const int r = pc::over(p, line), row = top + r, column = left + p - r * (int)line.by;
+        const int r = pc::over(p, line), row = top + r * s.dh, column = left + (p - r * (int)line.by) * s.dw;
         const bool there = mine && (unsigned)row < (unsigned)height && (unsigned)column < (unsigned)width;
-        const T *from = picture + (there ? ((long long)row * width + column) * c : 0);
+        const T *from = picture + (there ? ((long long)row * width + column) * s.c : 0);
         bring_pack(to + p * blockDim.x + threadIdx.x, reinterpret_cast<const vector<T, N> *>(from), there);
     }
 }
@@ -110,23 +114,37 @@ inline int shared_out(int results, int most, int step)
     return (each + step - 1) / step * step;
 }
 
+/* Along one dimension: how many tiles those have whose results are `gap` apart. */
+inline int tiles_of_phase(int results, int gap, int each)
+{
+    return ((results + gap - 1) / gap + each - 1) / each;
+}
+
 /* Tiles of at most high x wide results, whose rows come by so many, and of `taps` rows of the kernel. */
 inline void cut_tiles(const pc__cuda_groups &s, int high, int wide, int rows, int taps, tiling *by)
 {
-    const int strip = PLACES * s.dw;
-    by->high = shared_out(s.oh, high, rows), by->wide = shared_out(s.ow, wide > strip ? wide : strip, strip);
-    by->down = (s.oh + by->high - 1) / by->high, by->across = (s.ow + by->wide - 1) / by->wide;
-    const long long seen = (by->wide - 1ll) * s.sw + (s.kw - 1ll) * s.dw + 1;
-    const long long pixels = ((by->high - 1ll) * s.sh + (taps - 1ll) * s.dh + 1) * seen;
-    by->pixels = (int)(pixels < INT_MAX ? pixels : INT_MAX);
+    by->high = shared_out((s.oh + s.dh - 1) / s.dh, high, rows);
+    by->wide = shared_out((s.ow + s.dw - 1) / s.dw, wide, PLACES);
+    by->phase_rows = tiles_of_phase(s.oh, s.dh, by->high), by->phase_columns = tiles_of_phase(s.ow, s.dw, by->wide);
+    by->down = by->phase_rows * (s.dh < s.oh ? s.dh : s.oh);
+    by->across = by->phase_columns * (s.dw < s.ow ? s.dw : s.ow);
+    const int seen = (by->wide - 1) * s.sw + s.kw;
+    by->pixels = ((by->high - 1) * s.sh + taps) * seen;
     by->seen = pc__cuda_divisor_of(seen), by->strips = pc__cuda_divisor_of(by->wide / PLACES);
 }
 
-/* Square windows whose taps are near enough for a common tile, of packs of channels. */
+/* Square windows of packs of channels, which have gaps or steps; rows are counted in 32 bits. */
 template <class T, int N> bool has_tiles(const pc__cuda_groups &s, const void *a, const void *b)
 {
-    enum { FAR = 1 << 12 };
-    return s.kh == s.kw && s.dw <= FAR && has_rows(s, N) && ((uintptr_t)a | (uintptr_t)b) % (N * sizeof(T)) == 0;
+    enum { FAR = 1 << 24, STEPS = 1 << 10 };
+    return s.kh == s.kw && (s.sh == 1 || s.dh == 1) && s.sh <= STEPS && s.dh <= FAR && s.dw <= FAR && has_rows(s, N) &&
+           ((uintptr_t)a | (uintptr_t)b) % (N * sizeof(T)) == 0;
+}
+
+/* A kernel that several threads may start with other sizes. */
+inline void allow_tiles(const void *kernel)
+{
+    (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, TILES_MOST);
 }
 
 } // namespace

@@ -15,19 +15,20 @@ struct pair_of_tiles {
     pc__cuda_divisor wide;
 };
 
-/* Products of a strip of dy with what its windows see: x[0] is under its first result, of the first of R rows of the kernel. */
+/* Products of a strip of dy with what its windows see, rows of `line`: x[0] is under its first result, of the first of R rows of the
+ * kernel. */
 template <class T, int N, int K, int S, int R>
-__device__ __forceinline__ void add_products(const vector<T, N> *x, int line, int step, const vector<T, N> *dy, int gap,
+__device__ __forceinline__ void add_products(const vector<T, N> *x, int line, const vector<T, N> *dy,
                                              pc::math<T> (&sum)[R * K][N])
 {
     typedef pc::math<T> M;
     constexpr int SEEN = COLUMNS<K, S>;
     M g[PLACES][N];
-    take_packs<T, N, PLACES>(dy, gap, g);
+    take_packs<T, N, PLACES>(dy, blockDim.x, g);
 #pragma unroll
     for (int r = 0; r < R; r++) {
         M seen[SEEN][N];
-        take_packs<T, N, SEEN>(x + r * line, step, seen);
+        take_packs<T, N, SEEN>(x + r * line, blockDim.x, seen);
 #pragma unroll
         for (int k = 0; k < K; k++)
 #pragma unroll
@@ -52,34 +53,37 @@ __global__ void __launch_bounds__(THREADS / 2, STAY) weight_tiles(const __grid_c
     const long long all = s.n * by.down * by.across;
     const bool mine = channel < s.c;
     x += mine ? channel : 0, y += mine ? channel : 0;
-    const auto bring = [&](long long tile, int buffer) {
-        const corner at = corner_of(by, tile);
+    const auto bring = [&](const corner &at, int buffer) {
         vector<T, N> *const to = tiles + buffer * both;
-        bring_pixels<T, N>(x + at.picture * s.h * s.w * s.c, s.h, s.w, s.c, at.row * s.sh - s.ph + first * s.dh,
+        bring_pixels<T, N>(s, x + at.picture * s.h * s.w * s.c, s.h, s.w, at.row * s.sh - s.ph + first * s.dh,
                            at.column * s.sw - s.pw, by.pixels, by.seen, mine, to);
-        bring_pixels<T, N>(y + at.picture * s.oh * s.ow * s.c, s.oh, s.ow, s.c, at.row, at.column, of.results, of.wide,
+        bring_pixels<T, N>(s, y + at.picture * s.oh * s.ow * s.c, s.oh, s.ow, at.row, at.column, of.results, of.wide,
                            mine, to + by.pixels * lanes);
         all_brought();
     };
     M sum[R * K][N] = {};
+    corner at = corner_of(s, by, blockIdx.x);
     pc::wait_for_earlier();
-    bring(blockIdx.x, 0);
+    bring(at, 0);
     int held = 0;
 #pragma unroll 1
     for (long long tile = blockIdx.x; tile < all; tile += gridDim.x, held ^= 1) {
         const bool last = tile + gridDim.x >= all;
+        const corner next = last ? at : corner_of(s, by, tile + gridDim.x);
         if (!last)
-            bring(tile + gridDim.x, held ^ 1);
+            bring(next, held ^ 1);
         wait_brought(last);
         const vector<T, N> *const seen = tiles + held * both + threadIdx.x, *const dy = seen + by.pixels * lanes;
 #pragma unroll 1
         for (int strip = threadIdx.y; strip < by.high * (int)by.strips.by; strip += blockDim.y) {
-            const strip_place in = strip_in(by, strip, s.dw);
+            const strip_place in = strip_in(by, strip);
+            if (at.row + in.row * s.dh >= s.oh || at.column + in.column * s.dw >= s.ow)
+                continue; /* no window: what lies there may be infinite */
             add_products<T, N, K, S, R>(seen + (in.row * s.sh * (int)by.seen.by + in.column * S) * lanes,
-                                        s.dh * (int)by.seen.by * lanes, s.dw * lanes,
-                                        dy + (in.row * by.wide + in.column) * lanes, s.dw * lanes, sum);
+                                        (int)by.seen.by * lanes, dy + (in.row * by.wide + in.column) * lanes, sum);
         }
         __syncthreads();
+        at = next;
     }
     leave_sums<M, N, R * K>(s, sum, reinterpret_cast<M *>(shared), first * K, sums);
 }
@@ -125,7 +129,7 @@ template <class T, int N> int launch_packs(const pc__cuda_groups &s, const void 
     if (!has_tiles<T, N>(s, x, y))
         return 0;
     const shares way = shares_of<T, N>(s);
-    if (way.bytes > TILES_MOST)
+    if (way.bytes > TILES_MOST || way.groups > UINT16_MAX)
         return 0;
     const dim3 threads(way.lanes, THREADS / 2 / way.lanes);
     const size_t last = (size_t)threads.x * threads.y * N * sizeof(pc::math<T>); /* of leave_sums */
@@ -138,8 +142,7 @@ template <class T, int N> int launch_packs(const pc__cuda_groups &s, const void 
         auto kernel = weight_tiles<T, N, K, S, R>;
         if constexpr (K > 3)
             kernel = way.rows == R ? kernel : weight_tiles<T, N, K, S, 1>;
-        if (bytes > 48 << 10)
-            (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+        allow_tiles(reinterpret_cast<const void *>(kernel));
         (void)pc::start_grid(kernel, grid, threads, bytes, s.queue, s.early, s, (const T *)x, (const T *)y,
                              (pc::math<T> *)sums, way.of);
     });

@@ -240,7 +240,7 @@ bool pc__conv_keeps_planes(const pc__conv_shape *s)
 bool pc__conv_is_for_transforms(const pc__conv_shape *s)
 {
     return s->planes && s->dtype == PC_F32 && !s->tf32 && s->direction == PC__CONV_FORWARD && s->sh * s->sw == 1 &&
-           taps_of(s) >= 49 && s->c >= 8 && s->o >= 8 && work_of(s) >= 5e8;
+           taps_of(s) >= 49 && s->oh >= 2 * s->kh && s->ow >= 2 * s->kw && s->c >= 8 && s->o >= 8 && work_of(s) >= 5e8;
 }
 
 /* Matrix units work on eight channels by eight at least, and blocks of cuDNN's on several times that: in front of them

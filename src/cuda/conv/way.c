@@ -21,7 +21,8 @@ static bool shape_of(const pc_stream *stream, const pc__conv_piece *p, pc_choice
     const pc__cuda_stream *face = stream->implementation;
     const bool ours = s->activation != PC_ACTIVATION_NONE && s->activation != PC_ACTIVATION_RELU && s->pool == 1;
     *shape = pc__conv_shape_of(p);
-    const bool transformed = choice == PC_CHOICE_MEASURED && pc__conv_is_for_transforms(shape);
+    const bool transformed =
+        choice == PC_CHOICE_MEASURED && !shape->bias && !shape->relu && pc__conv_is_for_transforms(shape);
     const bool kept = s->pool == 1 && (transformed || pc__conv_keeps_planes(shape));
     if (ours || (!kept && (s->planes || s->x_planes)) || s->dtype == PC_F64 || s->n > INT32_MAX || !p->result ||
         (face->scratch_level != 0 && choice != PC_CHOICE_MEASURED))

@@ -67,7 +67,7 @@ template <class T> __device__ __forceinline__ T power(T a, T b)
 }
 
 /* 1 / (1 + exp(-x)). In float32 by a reciprocal of the special function units and a step of Newton's method, without the branch that
- * a division has, and as exact; what is below 1e-38 is 0. */
+ * a division has, and as exact; what is below 2^-126 is 0. */
 __device__ __forceinline__ double logistic_of(double x)
 {
     return 1 / (1 + exp(-x));
@@ -75,7 +75,7 @@ __device__ __forceinline__ double logistic_of(double x)
 __device__ __forceinline__ float logistic_of(float x)
 {
     const float e = exp(-x), all = 1.0f + e, near = __fdividef(1.0f, all);
-    return e > 1e38f ? 0.0f : fmaf(near, fmaf(-all, near, 1.0f), near);
+    return e > 0x1p126f ? 0.0f : fmaf(near, fmaf(-all, near, 1.0f), near);
 }
 
 /* The rows of ops/pointwise.def as function objects, of_NAME<T>; of bool, truth_of_NAME. */
