@@ -77,32 +77,18 @@ __global__ void __launch_bounds__(THREADS, 2)
     M *weights = reinterpret_cast<M *>(shared);
     const int channels = blockDim.x * N, first = blockIdx.y * channels, channel = first + threadIdx.x * N;
     vector<T, N> *const tiles = reinterpret_cast<vector<T, N> *>(weights + K * K * channels);
-    const long long all = s.n * by.down * by.across;
     const bool mine = channel < s.c;
     const T *const x = of.from + (mine ? channel : 0);
     const auto bring = [&](const corner &at, int buffer) {
         bring_pixels<T, N>(s, x + at.picture * s.h * s.w * s.c, s.h, s.w, at.row * s.sh - s.ph, at.column * s.sw - s.pw,
                            by.pixels, by.seen, mine, tiles + buffer * by.pixels * blockDim.x);
-        all_brought();
     };
-    corner at = corner_of(s, by, blockIdx.x);
-    pc::wait_for_earlier();
-    bring(at, 0);
-    take_weights(s, of.weight, first, channels, of.turned, weights);
-    int held = 0;
-#pragma unroll 1
-    for (long long tile = blockIdx.x; tile < all; tile += gridDim.x, held ^= 1) {
-        const bool last = tile + gridDim.x >= all;
-        const corner next = last ? at : corner_of(s, by, tile + gridDim.x);
-        if (!last)
-            bring(next, held ^ 1);
-        wait_brought(last);
+    const auto weigh = [&] { take_weights(s, of.weight, first, channels, of.turned, weights); };
+    each_tile(s, by, bring, weigh, [&](const corner &at, int buffer) {
         if (mine)
-            compute_tile<T, N, K, S, R>(s, by, at, tiles + held * by.pixels * blockDim.x, weights + threadIdx.x * N,
+            compute_tile<T, N, K, S, R>(s, by, at, tiles + buffer * by.pixels * blockDim.x, weights + threadIdx.x * N,
                                         of.bias ? of.bias + channel : NULL, of.to + channel);
-        __syncthreads();
-        at = next;
-    }
+    });
 }
 
 /* Rows that a thread has at once share what they see, but where windows are steps apart. */

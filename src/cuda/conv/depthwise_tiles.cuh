@@ -94,6 +94,34 @@ __device__ __forceinline__ void wait_brought(bool last)
     __syncthreads();
 }
 
+/* The tiles of a block: bring(corner, buffer) the next one into one of two buffers while use(corner, buffer) has the other, meanwhile()
+ * while the first one is on its way. */
+template <class BRING, class MEANWHILE, class USE>
+__device__ __forceinline__ void each_tile(const pc__cuda_groups &s, const tiling &by, BRING &&bring,
+                                          MEANWHILE &&meanwhile, USE &&use)
+{
+    const long long all = s.n * by.down * by.across;
+    corner at = corner_of(s, by, blockIdx.x);
+    int held = 0;
+    pc::wait_for_earlier();
+    bring(at, 0);
+    all_brought();
+    meanwhile();
+#pragma unroll 1
+    for (long long tile = blockIdx.x; tile < all; tile += gridDim.x, held ^= 1) {
+        const bool last = tile + gridDim.x >= all;
+        const corner next = last ? at : corner_of(s, by, tile + gridDim.x);
+        if (!last) {
+            bring(next, held ^ 1);
+            all_brought();
+        }
+        wait_brought(last);
+        use(at, held);
+        __syncthreads();
+        at = next;
+    }
+}
+
 /* Packs in shared memory, `step` apart, as numbers. */
 template <class T, int N, int COUNT>
 __device__ __forceinline__ void take_packs(const vector<T, N> *from, int step, pc::math<T> (&to)[COUNT][N])

@@ -50,7 +50,6 @@ __global__ void __launch_bounds__(THREADS / 2, STAY) weight_tiles(const __grid_c
     const int lanes = blockDim.x, channel = (blockIdx.y * lanes + threadIdx.x) * N, first = blockIdx.z * R;
     vector<T, N> *const tiles = reinterpret_cast<vector<T, N> *>(shared);
     const int both = (by.pixels + of.results) * lanes;
-    const long long all = s.n * by.down * by.across;
     const bool mine = channel < s.c;
     x += mine ? channel : 0, y += mine ? channel : 0;
     const auto bring = [&](const corner &at, int buffer) {
@@ -59,21 +58,11 @@ __global__ void __launch_bounds__(THREADS / 2, STAY) weight_tiles(const __grid_c
                            at.column * s.sw - s.pw, by.pixels, by.seen, mine, to);
         bring_pixels<T, N>(s, y + at.picture * s.oh * s.ow * s.c, s.oh, s.ow, at.row, at.column, of.results, of.wide,
                            mine, to + by.pixels * lanes);
-        all_brought();
     };
     M sum[R * K][N] = {};
-    corner at = corner_of(s, by, blockIdx.x);
-    pc::wait_for_earlier();
-    bring(at, 0);
-    int held = 0;
-#pragma unroll 1
-    for (long long tile = blockIdx.x; tile < all; tile += gridDim.x, held ^= 1) {
-        const bool last = tile + gridDim.x >= all;
-        const corner next = last ? at : corner_of(s, by, tile + gridDim.x);
-        if (!last)
-            bring(next, held ^ 1);
-        wait_brought(last);
-        const vector<T, N> *const seen = tiles + held * both + threadIdx.x, *const dy = seen + by.pixels * lanes;
+    const auto nothing = [] {};
+    each_tile(s, by, bring, nothing, [&](const corner &at, int buffer) {
+        const vector<T, N> *const seen = tiles + buffer * both + threadIdx.x, *const dy = seen + by.pixels * lanes;
 #pragma unroll 1
         for (int strip = threadIdx.y; strip < by.high * (int)by.strips.by; strip += blockDim.y) {
             const strip_place in = strip_in(by, strip);
@@ -82,9 +71,7 @@ __global__ void __launch_bounds__(THREADS / 2, STAY) weight_tiles(const __grid_c
             add_products<T, N, K, S, R>(seen + (in.row * s.sh * (int)by.seen.by + in.column * S) * lanes,
                                         (int)by.seen.by * lanes, dy + (in.row * by.wide + in.column) * lanes, sum);
         }
-        __syncthreads();
-        at = next;
-    }
+    });
     leave_sums<M, N, R * K>(s, sum, reinterpret_cast<M *>(shared), first * K, sums);
 }
 
