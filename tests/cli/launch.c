@@ -131,11 +131,13 @@ static void forwards_signals(void **state)
     static const char *const signals[] = {"INT", "TERM", "HUP"};
     static const int statuses[] = {130, 143, 129};
     for (int i = 0; i < 3; i++) {
-        char line[256], words[32];
-        snprintf(line, sizeof line,
-                 "($P launch -n 2 --max-restarts 3 -- sleep 98766 & echo $! >pid; wait $!; echo status $?) "
-                 ">out 2>&1 & sleep 0.3; kill -%s $(cat pid); wait; cat out; ! pgrep -fx 'sleep 98766'",
-                 signals[i]);
+        char line[384], words[32];
+        snprintf(
+            line, sizeof line,
+            "($P launch -n 2 --max-restarts 3 -- sleep 98766 & echo $! >pid; wait $!; echo status $?) "
+            ">out 2>&1 & for i in $(seq 1000); do test $(pgrep -fcx 'sleep 98766') = 2 && break; sleep 0.01; done; "
+            "kill -%s $(cat pid); wait; cat out; ! pgrep -fx 'sleep 98766'",
+            signals[i]);
         assert_status(line, 0);
         snprintf(words, sizeof words, "status %d\n", statuses[i]);
         assert_has(words);
@@ -145,7 +147,7 @@ static void forwards_signals(void **state)
     assert_status("($P launch -n 1 -- sh -c 'trap \"\" INT; echo ready; while :; do sleep 0.1; done' & echo $! >pid; "
                   "wait $!; echo "
                   "status $?) >out 2>&1 & for i in $(seq 500); do grep -q ready out && break; sleep 0.01; done; "
-                  "kill -INT $(cat pid); sleep 0.1; kill -INT $(cat pid); wait; cat out; rm -f out pid",
+                  "kill -INT $(cat pid); sleep 0.5; kill -INT $(cat pid); wait; cat out; rm -f out pid",
                   0);
     assert_has("status 130\n");
 }
