@@ -19,7 +19,7 @@ template <int KIND, class T> __device__ inline double lost(T x, T y)
 /* Of the mean of some PC__LOSS_BCE, at x; `inverse`: 1 / how many. */
 template <class T> __device__ inline T bce_gradient(T x, T y, T inverse)
 {
-    return (1 / (1 + exp_of(-x)) - y) * inverse;
+    return (logistic_of(x) - y) * inverse;
 }
 
 } // namespace

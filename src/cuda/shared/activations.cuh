@@ -12,7 +12,7 @@ template <class T> __device__ inline T activated(int kind, T x)
     if (kind == ACTIVATION_RELU)
         return x < 0 ? T(0) : x;
     if (kind == ACTIVATION_SIGMOID)
-        return 1 / (1 + exp_of(-x));
+        return logistic_of(x);
     return kind == ACTIVATION_TANH ? tanh_of(x) : x;
 }
 

@@ -5,6 +5,7 @@
 
 #include "cuda/shared/brief.cuh"
 #include "cuda/shared/half.cuh"
+#include "cuda/shared/real.cuh"
 #include "cuda/pointwise/loop.cuh"
 
 namespace pc
@@ -64,18 +65,6 @@ template <class T> __device__ __forceinline__ T power(T a, T b)
             result *= left & 1 ? x : 1;
         return T(result);
     }
-}
-
-/* 1 / (1 + exp(-x)). In float32 by a reciprocal of the special function units and a step of Newton's method, without the branch that
- * a division has, and as exact; what is below 2^-126 is 0. */
-__device__ __forceinline__ double logistic_of(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-__device__ __forceinline__ float logistic_of(float x)
-{
-    const float e = exp(-x), all = 1.0f + e, near = __fdividef(1.0f, all);
-    return e > 0x1p126f ? 0.0f : fmaf(near, fmaf(-all, near, 1.0f), near);
 }
 
 /* The rows of ops/pointwise.def as function objects, of_NAME<T>; of bool, truth_of_NAME. */
