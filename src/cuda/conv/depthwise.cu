@@ -117,6 +117,28 @@ void launch_type(const pc__cuda_groups *s, const void *from, const void *weight,
     with_number(s->dtype, [&](auto number) { launch<decltype(number), FORWARD>(s, from, weight, bias, to); });
 }
 
+/* The shape of the gradient of the input, where the stride is 1: a convolution of y with the kernel turned. */
+pc__cuda_groups turned_back(const pc__cuda_groups &s)
+{
+    pc__cuda_groups back = s;
+    back.h = s.oh, back.w = s.ow, back.oh = s.h, back.ow = s.w;
+    back.ph = s.dh * (s.kh - 1) - s.ph, back.pw = s.dw * (s.kw - 1) - s.pw;
+    return back;
+}
+
+/* Common windows, forward or turned. */
+bool by_strips(const pc__cuda_groups *s, const void *from, const void *weight, const void *bias, void *to, bool turned)
+{
+    return pc__cuda_depthwise_rows(s, from, weight, bias, to, turned) ||
+           pc__cuda_depthwise_tiles(s, from, weight, bias, to, turned);
+}
+
+bool by_strips_back(const pc__cuda_groups *s, const void *weight, const void *y, void *x)
+{
+    const pc__cuda_groups back = turned_back(*s);
+    return s->sh == 1 && s->sw == 1 && by_strips(&back, y, weight, NULL, x, true);
+}
+
 } // namespace
 
 bool pc__cuda_depthwise_fits(const pc__cuda_groups *s)
@@ -130,8 +152,7 @@ void pc__cuda_depthwise_forward(const pc__cuda_groups *s, const void *x, const v
 {
     if (s->planes)
         pc__cuda_depthwise_planes_forward(s, x, weight, bias, y);
-    else if (!pc__cuda_depthwise_rows_forward(s, x, weight, bias, y) &&
-             !pc__cuda_depthwise_tiles_forward(s, x, weight, bias, y))
+    else if (!by_strips(s, x, weight, bias, y, false))
         launch_type<true>(s, x, weight, bias, y);
 }
 
@@ -139,7 +160,6 @@ void pc__cuda_depthwise_input(const pc__cuda_groups *s, const void *weight, cons
 {
     if (s->planes)
         pc__cuda_depthwise_planes_input(s, weight, y, x);
-    else if (!pc__cuda_depthwise_rows_input(s, weight, y, x) && !pc__cuda_depthwise_tiles_input(s, weight, y, x) &&
-             !pc__cuda_depthwise_squares_input(s, weight, y, x))
+    else if (!by_strips_back(s, weight, y, x) && !pc__cuda_depthwise_squares_input(s, weight, y, x))
         launch_type<false>(s, y, weight, NULL, x);
 }

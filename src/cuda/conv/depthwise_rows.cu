@@ -126,27 +126,16 @@ template <class T> bool launch(const pc__cuda_groups &s, operands<T> of)
     return true;
 }
 
-bool launch_type(const pc__cuda_groups &s, const void *from, const void *weight, const void *bias, void *to,
-                 bool turned)
-{
-    bool done = false;
-    with_number(s.dtype, [&](auto number) {
-        typedef decltype(number) T;
-        if constexpr (sizeof(T) == 2)
-            done = launch<T>(s, {(const T *)from, (const T *)weight, (const T *)bias, (T *)to, turned, 0, 0});
-    });
-    return done;
-}
-
 } // namespace
 
-bool pc__cuda_depthwise_rows_forward(const pc__cuda_groups *s, const void *x, const void *weight, const void *bias,
-                                     void *y)
+bool pc__cuda_depthwise_rows(const pc__cuda_groups *s, const void *from, const void *weight, const void *bias, void *to,
+                             bool turned)
 {
-    return launch_type(*s, x, weight, bias, y, false);
-}
-
-bool pc__cuda_depthwise_rows_input(const pc__cuda_groups *s, const void *weight, const void *y, void *x)
-{
-    return s->sh == 1 && s->sw == 1 && launch_type(turned_back(*s), y, weight, NULL, x, true);
+    bool done = false;
+    with_number(s->dtype, [&](auto number) {
+        typedef decltype(number) T;
+        if constexpr (sizeof(T) == 2)
+            done = launch<T>(*s, {(const T *)from, (const T *)weight, (const T *)bias, (T *)to, turned, 0, 0});
+    });
+    return done;
 }

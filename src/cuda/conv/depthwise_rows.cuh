@@ -8,7 +8,8 @@
 namespace
 {
 
-constexpr int PLACES = 4, NARROW = 4 /* channels of a thread, but for 16-bit numbers under three columns */;
+constexpr int PLACES = 4,
+              NARROW = 4 /* channels of a thread, but for 16-bit numbers where windows have three columns */;
 
 /* Rows of `seen` packs whose numbers are on their way at once, of `rows`: as many as registers hold beside the sums of
  * PLACES_THERE packs. */
@@ -85,15 +86,6 @@ inline bool has_rows(const pc__cuda_groups &s, int pack)
 {
     return (s.kw == 3 || s.kw == 5 || s.kw == 7) && (s.sw == 1 || (s.sw == 2 && s.dw == 1)) && s.c % pack == 0 &&
            s.pw <= s.w && s.pw >= -s.w && s.dw <= s.w && s.dw <= s.ow;
-}
-
-/* The shape of the gradient of the input, where the stride is 1: a convolution of y with the kernel turned. */
-inline pc__cuda_groups turned_back(const pc__cuda_groups &s)
-{
-    pc__cuda_groups back = s;
-    back.h = s.oh, back.w = s.ow, back.oh = s.h, back.ow = s.w;
-    back.ph = s.dh * (s.kh - 1) - s.ph, back.pw = s.dw * (s.kw - 1) - s.pw;
-    return back;
 }
 
 template <int V> struct constant {

@@ -12,17 +12,17 @@ template <class T> struct operands {
     bool turned;
 };
 
-/* R strips one below the other, the window of whose first result begins at x[0]; pixels of `step` packs, in rows of `line`. */
+/* R strips one below the other, the window of whose first result begins at x[0], in rows of `line` packs. */
 template <class T, int N, int K, int S, int R>
-__device__ __forceinline__ void add_strips(const vector<T, N> *x, int line, int step, const pc::math<T> *weights,
-                                           int channels, pc::math<T> (&sum)[R][PLACES][N])
+__device__ __forceinline__ void add_strips(const vector<T, N> *x, int line, const pc::math<T> *weights, int channels,
+                                           pc::math<T> (&sum)[R][PLACES][N])
 {
     typedef pc::math<T> M;
     constexpr int SEEN = COLUMNS<K, S>;
 #pragma unroll
     for (int r = 0; r < K + R - 1; r++) {
         M seen[SEEN][N];
-        take_packs<T, N, SEEN>(x + r * line, step, seen);
+        take_packs<T, N, SEEN>(x + r * line, blockDim.x, seen);
 #pragma unroll
         for (int t = 0; t < R * K; t++) {
             const int down = t / K, k = t % K; /* of the results, of the windows */
@@ -57,8 +57,8 @@ __device__ __forceinline__ void compute_tile(const pc__cuda_groups &s, const til
 #pragma unroll
             for (int i = 0; i < N; i++)
                 sum[j / PLACES][j % PLACES][i] = bias ? M(bias[i]) : M(0);
-        add_strips<T, N, K, S, R>(tile + r * s.sh * line + (in.column * S * lanes + (int)threadIdx.x), line, lanes,
-                                  weights, lanes * N, sum);
+        add_strips<T, N, K, S, R>(tile + r * s.sh * line + (in.column * S * lanes + (int)threadIdx.x), line, weights,
+                                  lanes * N, sum);
         T *to = picture + ((long long)row * s.ow + column) * s.c;
 #pragma unroll
         for (int j = 0; j < R * PLACES; j++)
@@ -152,7 +152,7 @@ template <class T, int N> bool launch_packs(const pc__cuda_groups &s, const oper
             auto kernel = depthwise_tiles<T, N, K, S, 1>;
             if constexpr (S == 1)
                 kernel = rows_at_once(s) == 2 ? depthwise_tiles<T, N, K, S, 2> : kernel;
-            allow_tiles(reinterpret_cast<const void *>(kernel));
+            allow_tiles(reinterpret_cast<const void *>(kernel), way.bytes);
             (void)pc::start_grid(kernel, grid, threads, way.bytes, s.queue, s.early, s, of, way.by);
         }
     });
@@ -170,26 +170,15 @@ template <class T> bool launch(const pc__cuda_groups &s, const operands<T> &of)
     return launch_packs<T, pack_of<T>()>(s, of);
 }
 
-bool launch_type(const pc__cuda_groups &s, const void *from, const void *weight, const void *bias, void *to,
-                 bool turned)
-{
-    bool done = false;
-    with_number(s.dtype, [&](auto number) {
-        typedef decltype(number) T;
-        done = launch<T>(s, {(const T *)from, (const T *)weight, (const T *)bias, (T *)to, turned});
-    });
-    return done;
-}
-
 } // namespace
 
-bool pc__cuda_depthwise_tiles_forward(const pc__cuda_groups *s, const void *x, const void *weight, const void *bias,
-                                      void *y)
+bool pc__cuda_depthwise_tiles(const pc__cuda_groups *s, const void *from, const void *weight, const void *bias,
+                              void *to, bool turned)
 {
-    return launch_type(*s, x, weight, bias, y, false);
-}
-
-bool pc__cuda_depthwise_tiles_input(const pc__cuda_groups *s, const void *weight, const void *y, void *x)
-{
-    return s->sh == 1 && s->sw == 1 && launch_type(turned_back(*s), y, weight, NULL, x, true);
+    bool done = false;
+    with_number(s->dtype, [&](auto number) {
+        typedef decltype(number) T;
+        done = launch<T>(*s, {(const T *)from, (const T *)weight, (const T *)bias, (T *)to, turned});
+    });
+    return done;
 }

@@ -161,7 +161,7 @@ inline void cut_tiles(const pc__cuda_groups &s, int high, int wide, int rows, in
     by->seen = pc__cuda_divisor_of(seen), by->strips = pc__cuda_divisor_of(by->wide / PLACES);
 }
 
-/* Square windows of packs of channels, which have gaps or steps; rows are counted in 32 bits. */
+/* Square windows of packs of channels, which have gaps or steps, not both; rows are counted in 32 bits. */
 template <class T, int N> bool has_tiles(const pc__cuda_groups &s, const void *a, const void *b)
 {
     enum { FAR = 1 << 24, STEPS = 1 << 10 };
@@ -169,10 +169,12 @@ template <class T, int N> bool has_tiles(const pc__cuda_groups &s, const void *a
            ((uintptr_t)a | (uintptr_t)b) % (N * sizeof(T)) == 0;
 }
 
-/* A kernel that several threads may start with other sizes. */
-inline void allow_tiles(const void *kernel)
+/* One number for all sizes with which threads may start a kernel. */
+inline void allow_tiles(const void *kernel, size_t bytes)
 {
-    (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, TILES_MOST);
+    enum { ALWAYS = 48 << 10 };
+    if (bytes > ALWAYS)
+        (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, TILES_MOST);
 }
 
 } // namespace

@@ -35,18 +35,16 @@ void pc__cuda_depthwise_input(const pc__cuda_groups *s, const void *weight, cons
 size_t pc__cuda_depthwise_scratch(const pc__cuda_groups *s);
 void pc__cuda_depthwise_weight(const pc__cuda_groups *s, const void *x, const void *y, void *weight, void *scratch);
 
-/* depthwise_tiles.cu: the same for common windows, where true. */
-bool pc__cuda_depthwise_tiles_forward(const pc__cuda_groups *s, const void *x, const void *weight, const void *bias,
-                                      void *y);
-bool pc__cuda_depthwise_tiles_input(const pc__cuda_groups *s, const void *weight, const void *y, void *x);
+/* depthwise_tiles.cu: the same for common windows, where true; `turned`: the kernel end to end. */
+bool pc__cuda_depthwise_tiles(const pc__cuda_groups *s, const void *from, const void *weight, const void *bias,
+                              void *to, bool turned);
+
+/* depthwise_rows.cu: so for windows of 3 x 3 and much work in 16 bits, where true. */
+bool pc__cuda_depthwise_rows(const pc__cuda_groups *s, const void *from, const void *weight, const void *bias, void *to,
+                             bool turned);
 
 /* depthwise_weight_tiles.cu: at most so many sums[part][channel][tap] of the weight's gradient, for common windows; how many, 0: none. */
 int pc__cuda_depthwise_tiles_weight(const pc__cuda_groups *s, const void *x, const void *y, void *sums, int most);
-
-/* depthwise_rows.cu: the same for windows of 3 x 3 and much work in 16 bits, where true. */
-bool pc__cuda_depthwise_rows_forward(const pc__cuda_groups *s, const void *x, const void *weight, const void *bias,
-                                     void *y);
-bool pc__cuda_depthwise_rows_input(const pc__cuda_groups *s, const void *weight, const void *y, void *x);
 
 /* depthwise_squares.cu: the gradient of the input of square windows two apart, where true. */
 bool pc__cuda_depthwise_squares_input(const pc__cuda_groups *s, const void *weight, const void *y, void *x);

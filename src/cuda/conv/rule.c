@@ -230,17 +230,22 @@ static int floats_weights(const pc__conv_shape *s)
     return is_wide(s) && work_of(s) > 4.7e8 ? PLANES : AS_IS;
 }
 
+/* Pictures and results in C order, forward, in float32 in full. */
+static bool is_of_float_planes(const pc__conv_shape *s)
+{
+    return s->planes && s->dtype == PC_F32 && !s->tf32 && s->direction == PC__CONV_FORWARD;
+}
+
 bool pc__conv_keeps_planes(const pc__conv_shape *s)
 {
     const double most = taps_of(s) <= 9 ? 600 : 130;
-    return s->planes && !s->bias && !s->relu && s->dtype == PC_F32 && !s->tf32 && s->direction == PC__CONV_FORWARD &&
-           depth_of(s) <= most && s->o >= 16;
+    return is_of_float_planes(s) && !s->bias && !s->relu && depth_of(s) <= most && s->o >= 16;
 }
 
 bool pc__conv_is_for_transforms(const pc__conv_shape *s)
 {
-    return s->planes && s->dtype == PC_F32 && !s->tf32 && s->direction == PC__CONV_FORWARD && s->sh * s->sw == 1 &&
-           taps_of(s) >= 49 && s->oh >= 2 * s->kh && s->ow >= 2 * s->kw && s->c >= 8 && s->o >= 8 && work_of(s) >= 5e8;
+    return is_of_float_planes(s) && s->sh * s->sw == 1 && taps_of(s) >= 49 && s->oh >= 2 * s->kh &&
+           s->ow >= 2 * s->kw && s->c >= 8 && s->o >= 8 && work_of(s) >= 5e8;
 }
 
 /* Matrix units work on eight channels by eight at least, and blocks of cuDNN's on several times that: in front of them
