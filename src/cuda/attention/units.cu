@@ -6,8 +6,16 @@
 namespace
 {
 
-/* Keys that are gone over at a time: what lies in shared memory is at most 99 KB, all that some devices have. */
-template <class T, int D, int M> constexpr int AT_ONCE = sizeof(T) > 2 && D *M > 64 ? 32 : 64;
+/* Keys that are gone over at a time: what lies in shared memory is at most 99 KB, all that some devices have. Of up to FEW keys
+ * LEAST_KEYS at a time: a block has less to wait for and leaves room for others. */
+constexpr int LEAST_KEYS = 32;
+template <class T, int D> constexpr int FEW = sizeof(T) > 2 || D < 32 ? 64 : 224;
+template <class T, int D, int M> constexpr int AT_ONCE = sizeof(T) > 2 && (D > 32 || D * M > 64) ? LEAST_KEYS : 64;
+
+/* Which operands can be read or written by 16 bytes. */
+struct wholes {
+    bool q, k, v, y;
+};
 
 #if TENSOR_UNITS
 
@@ -81,7 +89,7 @@ __device__ inline void weigh(const scoring<float> &score, int query, int key, fl
 
 template <class T, int D>
 __device__ inline void finish(const pc__cuda_attention &a, int64_t batch, int query, const running &r,
-                              const float (&sums)[D / EIGHT][4])
+                              const float (&sums)[D / EIGHT][4], T *mine, bool whole)
 {
     const int lane = threadIdx.x % 32;
     float by[2];
@@ -93,89 +101,154 @@ __device__ inline void finish(const pc__cuda_attention &a, int64_t batch, int qu
             static_cast<float *>(a.norms)[batch * a.l + row] =
                 r.total[k] == 0 ? INFINITY : r.most[k] / UNIT<T> + logf(r.total[k]);
     }
+    if constexpr (sizeof(T) == 2) {
+        if (whole)
+            return put_packs<D>(a, a.y, batch, a.l, a.ev, query, sums, by, mine);
+    }
     put_rows<D, T>(a, a.y, batch, a.l, a.ev, query, sums, by);
+}
+
+/* What other groups of warps have of the same rows, from other keys, is added to what the first one has. `held` has room for the
+ * sums of all but one. */
+template <class T, int D, int GROUPS>
+__device__ inline void join(float *held, int group, running &r, float (&sums)[D / EIGHT][4])
+{
+    constexpr int EACH = D / 2 + 4; /* numbers of a thread */
+    float *place = held + threadIdx.x % THREADS;
+    __syncthreads();
+    if (group > 0) {
+        float *to = place + (group - 1) * EACH * THREADS;
+#pragma unroll
+        for (int i = 0; i < D / 2; i++)
+            to[i * THREADS] = sums[i / 4][i % 4];
+#pragma unroll
+        for (int k = 0; k < 2; k++)
+            to[(D / 2 + k) * THREADS] = r.most[k], to[(D / 2 + 2 + k) * THREADS] = r.total[k];
+    }
+    __syncthreads();
+    for (int other = 1; group == 0 && other < GROUPS; other++, place += EACH * THREADS) {
+        float by[2], by_other[2];
+#pragma unroll
+        for (int k = 0; k < 2; k++) {
+            const float theirs = place[(D / 2 + k) * THREADS], most = fmaxf(r.most[k], theirs),
+                        subtract = most == -INFINITY ? 0 : most;
+            by[k] = exp2f((r.most[k] - subtract) * IN_UNIT<T>), by_other[k] = exp2f((theirs - subtract) * IN_UNIT<T>);
+            r.total[k] = r.total[k] * by[k] + place[(D / 2 + 2 + k) * THREADS] * by_other[k];
+            r.most[k] = most;
+        }
+#pragma unroll
+        for (int i = 0; i < D / 2; i++) {
+            float &x = sums[i / 4][i % 4];
+            x = x * by[i % 4 / 2] + place[i * THREADS] * by_other[i % 4 / 2];
+        }
+    }
 }
 #endif
 
-/* M: sixteens of queries of a warp. */
-template <class T, int D, int M, bool PLAIN>
-__global__ void __launch_bounds__(THREADS)
-    forward_kernel(const __grid_constant__ pc__cuda_attention a, bool whole_q, bool whole_k, bool whole_v)
+/* M: sixteens of queries of a warp. GROUPS: of four warps, which have the same queries and each a part of the KEYS. */
+template <class T, int D, int M, int KEYS, int GROUPS, bool PLAIN>
+__global__ void __launch_bounds__(GROUPS *THREADS)
+    forward_kernel(const __grid_constant__ pc__cuda_attention a, wholes whole)
 {
 #if TENSOR_UNITS
-    constexpr int KEYS = AT_ONCE<T, D, M>;
+    static_assert(GROUPS == 1 || M == 1, "sums of one sixteen are joined");
+    constexpr int ALL = GROUPS * THREADS, PART = KEYS / GROUPS;
     extern __shared__ __align__(128) char shared[];
-    T *theirs = reinterpret_cast<T *>(shared),
-      *mine = theirs + 4 * KEYS * PITCH<T, D>; /* keys, values, and the next ones */
-    const int blocks = (a.l + M * ROWS - 1) / (M * ROWS), own = threadIdx.x / 32 * 16 * M;
+    T *mine = reinterpret_cast<T *>(shared),
+      *theirs = mine + M * ROWS * PITCH<T, D>; /* keys, values, and the next ones where there are any */
+    const int blocks = (a.l + M * ROWS - 1) / (M * ROWS), own = threadIdx.x / 32 % WARPS * 16 * M,
+              part = threadIdx.x / THREADS * PART;
     const int64_t batch = blockIdx.x / blocks;
     const int first =
         (blocks - 1 - static_cast<int>(blockIdx.x % blocks)) * M * ROWS; /* of causal ones the longest first */
     pc::wait_for_earlier();
     const scoring<float> score(a, batch);
-    const lines<T> q = lines_of<T>(a, a.q, batch, a.l, a.e, whole_q), k = lines_of<T>(a, a.k, batch, a.s, a.e, whole_k),
-                   v = lines_of<T>(a, a.v, batch, a.s, a.ev, whole_v);
+    const lines<T> q = lines_of<T>(a, a.q, batch, a.l, a.e, whole.q), k = lines_of<T>(a, a.k, batch, a.s, a.e, whole.k),
+                   v = lines_of<T>(a, a.v, batch, a.s, a.ev, whole.v);
     const int end = keys_before(a, first + M * ROWS);
     float sums[M][D / EIGHT][4] = {};
     running r[M];
 #pragma unroll
     for (int m = 0; m < M; m++)
         r[m] = {{-INFINITY, -INFINITY}, {0, 0}};
-    send_rows<D, M * ROWS>(mine, q, first);
-    send_rows<D, KEYS>(theirs, k, 0);
-    send_rows<D, KEYS>(theirs + KEYS * PITCH<T, D>, v, 0);
+    send_rows<D, M * ROWS, ALL>(mine, q, first);
+    send_rows<D, KEYS, ALL>(theirs, k, 0);
+    send_rows<D, KEYS, ALL>(theirs + KEYS * PITCH<T, D>, v, 0);
     sent();
 #pragma unroll 1
     for (int key = 0; key < end; key += KEYS) {
-        const T *keys = theirs + key / KEYS % 2 * 2 * KEYS * PITCH<T, D>, *values = keys + KEYS * PITCH<T, D>;
+        const T *keys = theirs + (key / KEYS % 2 * 2 * KEYS + part) * PITCH<T, D>, *values = keys + KEYS * PITCH<T, D>;
         T *next = theirs + (key / KEYS + 1) % 2 * 2 * KEYS * PITCH<T, D>;
-        float scores[M][KEYS / EIGHT][4], shrink[M][2];
+        float scores[M][PART / EIGHT][4], shrink[M][2];
         wait_sent<0>();
         __syncthreads();
         if (key + KEYS < end) {
-            send_rows<D, KEYS>(next, k, key + KEYS);
-            send_rows<D, KEYS>(next + KEYS * PITCH<T, D>, v, key + KEYS);
+            send_rows<D, KEYS, ALL>(next, k, key + KEYS);
+            send_rows<D, KEYS, ALL>(next + KEYS * PITCH<T, D>, v, key + KEYS);
         }
         sent();
         if (first + own >= a.l)
             continue; /* a warp without queries: it sends and waits with the others */
-        multiply_rows<D, KEYS>(mine + own * PITCH<T, D>, keys, scores);
+        multiply_rows<D, PART>(mine + own * PITCH<T, D>, keys, scores);
 #pragma unroll
         for (int m = 0; m < M; m++) {
-            weigh<T, PLAIN, KEYS>(score, first + own + m * 16, key, scores[m], r[m], shrink[m]);
+            weigh<T, PLAIN, PART>(score, first + own + m * 16, key + part, scores[m], r[m], shrink[m]);
 #pragma unroll
             for (int n = 0; n < D / EIGHT; n++)
 #pragma unroll
                 for (int i = 0; i < 4; i++)
                     sums[m][n][i] *= shrink[m][i / 2];
         }
-        add_rows<D, KEYS>(scores, values, sums);
+        add_rows<D, PART>(scores, values, sums);
     }
     wait_sent<0>();
+    if constexpr (GROUPS > 1) {
+        join<T, D, GROUPS>(reinterpret_cast<float *>(theirs), part / PART, r[0], sums[0]);
+        if (part > 0)
+            return;
+    }
 #pragma unroll
     for (int m = 0; m < M; m++)
-        finish<T, D>(a, batch, first + own + m * 16, r[m], sums[m]);
+        finish<T, D>(a, batch, first + own + m * 16, r[m], sums[m], mine + (own + m * 16) * PITCH<T, D>, whole.y);
 #endif
 }
 
-template <class T, int D, int M, bool PLAIN> void start(const pc__cuda_attention *a)
+template <class T, int D, int M, int KEYS, int GROUPS, bool PLAIN> void start(const pc__cuda_attention *a)
 {
-    constexpr size_t shared = (4 * AT_ONCE<T, D, M> + M * ROWS) * PITCH<T, D> * sizeof(T);
+    const auto kernel = forward_kernel<T, D, M, KEYS, GROUPS, PLAIN>;
+    const auto bytes = [](int tiles) { return (tiles * KEYS + M * ROWS) * PITCH<T, D> * static_cast<int>(sizeof(T)); };
+    static_assert((GROUPS - 1) * (D / 2 + 4) * THREADS * sizeof(float) <= 4 * KEYS * PITCH<T, D> * sizeof(T), "joined");
     const unsigned blocks = static_cast<unsigned>(a->batches * ((a->l + M * ROWS - 1) / (M * ROWS)));
-    if (shared > 40 << 10)
-        (void)cudaFuncSetAttribute(forward_kernel<T, D, M, PLAIN>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   static_cast<int>(shared));
+    if (bytes(4) > 40 << 10)
+        (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes(4));
+    const wholes whole = {lies_on_16_bytes(a, &a->q, a->e), lies_on_16_bytes(a, &a->k, a->e),
+                          lies_on_16_bytes(a, &a->v, a->ev), lies_on_16_bytes(a, &a->y, a->ev)};
     if (blocks > 0)
-        (void)pc::start_grid(forward_kernel<T, D, M, PLAIN>, dim3(blocks), dim3(THREADS), shared, a->queue, a->early,
-                             *a, lies_on_16_bytes(a, &a->q, a->e), lies_on_16_bytes(a, &a->k, a->e),
-                             lies_on_16_bytes(a, &a->v, a->ev));
+        (void)pc::start_grid(kernel, dim3(blocks), dim3(GROUPS * THREADS),
+                             static_cast<size_t>(bytes(GROUPS == 1 && a->s <= KEYS ? 2 : 4)), a->queue, a->early, *a,
+                             whole);
+}
+
+/* Rows of 64 queries. Where they are few, two groups of warps share the keys. */
+template <class T, int D, int KEYS, bool PLAIN> void by_rows(const pc__cuda_attention *a)
+{
+    enum { BLOCKS = 132 };
+    if (a->s > KEYS && a->batches * blocks_of(a->l) <= BLOCKS)
+        start<T, D, 1, AT_ONCE<T, D, 1>, 2, PLAIN>(a);
+    else
+        start<T, D, 1, KEYS, 1, PLAIN>(a);
 }
 
 /* Blocks of 128 queries leave multiprocessors idle where there are few. */
 template <class T, int D> void by_queries(const pc__cuda_attention *a)
 {
     enum { BLOCKS = 264 };
-    a->batches *(a->l / (2 * ROWS)) >= BLOCKS ? start<T, D, 2, true>(a) : start<T, D, 1, true>(a);
+    if (a->s <= FEW<T, D>)
+        by_rows<T, D, LEAST_KEYS, true>(a);
+    else if (a->batches * (a->l / (2 * ROWS)) >= BLOCKS)
+        start<T, D, 2, AT_ONCE<T, D, 2>, 1, true>(a);
+    else
+        by_rows<T, D, AT_ONCE<T, D, 1>, true>(a);
 }
 
 template <class T> void forward(const pc__cuda_attention *a)
@@ -185,10 +258,10 @@ template <class T> void forward(const pc__cuda_attention *a)
         size <= LEAST<T>    ? by_queries<T, LEAST<T>>(a)
         : size <= 32        ? by_queries<T, 32>(a)
         : size <= 64        ? by_queries<T, 64>(a)
-        : size <= MIDDLE<T> ? start<T, MIDDLE<T>, 1, true>(a)
-                            : start<T, 128, 1, true>(a);
+        : size <= MIDDLE<T> ? by_rows<T, MIDDLE<T>, AT_ONCE<T, MIDDLE<T>, 1>, true>(a)
+                            : by_rows<T, 128, AT_ONCE<T, 128, 1>, true>(a);
     else
-        size <= 64 ? start<T, 64, 1, false>(a) : start<T, 128, 1, false>(a);
+        size <= 64 ? by_rows<T, 64, AT_ONCE<T, 64, 1>, false>(a) : by_rows<T, 128, AT_ONCE<T, 128, 1>, false>(a);
 }
 
 } // namespace

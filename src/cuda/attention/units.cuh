@@ -65,7 +65,8 @@ __device__ inline lines<T> lines_of(const pc__cuda_attention &a, const pc__cuda_
 }
 
 /* Below, where a thread's packs are of different columns. */
-template <int D, int N, class T> __device__ inline void send_uneven_rows(T *to, const lines<T> &of, int first)
+template <int D, int N, int THREADS, class T>
+__device__ inline void send_uneven_rows(T *to, const lines<T> &of, int first)
 {
     constexpr int PACKS = D / PACK<T>;
     static_assert(N * PACKS % THREADS == 0, "as many for each thread");
@@ -85,19 +86,21 @@ template <int D, int N, class T> __device__ inline void send_uneven_rows(T *to, 
 }
 
 /* to[N][PITCH] = rows from `first` on, zeros beyond them and behind their ends; it arrives as cp.async does. */
-template <int D, int N, class T> __device__ inline void send_rows(T *to, const lines<T> &of, int first)
+template <int D, int N, int THREADS = WARPS * 32, class T>
+__device__ inline void send_rows(T *to, const lines<T> &of, int first)
 {
     constexpr int PACKS = D / PACK<T>, STEP = THREADS / PACKS;
     if constexpr (THREADS % PACKS != 0)
-        return send_uneven_rows<D, N>(to, of, first);
+        return send_uneven_rows<D, N, THREADS>(to, of, first);
     const int e = threadIdx.x % PACKS * PACK<T>, begin = threadIdx.x / PACKS;
     T *place = to + begin * PITCH<T, D> + e;
     if (of.whole) {
         const T *from = of.at + (first + begin) * of.row + e;
         const int left = e < of.size ? of.count - first - begin : 0;
 #pragma unroll
-        for (int k = 0; k < N / STEP; k++, from += STEP * of.row)
-            send_past(place + k * STEP * PITCH<T, D>, k * STEP < left ? from : of.at, k * STEP < left);
+        for (int k = 0; k < (N + STEP - 1) / STEP; k++, from += STEP * of.row)
+            if (N % STEP == 0 || begin + k * STEP < N)
+                send_past(place + k * STEP * PITCH<T, D>, k * STEP < left ? from : of.at, k * STEP < left);
         return;
     }
 #pragma unroll 1
@@ -221,6 +224,31 @@ __device__ inline void put_rows(const pc__cuda_attention &a, const pc__cuda_matr
                     line[(e + 1) * m.column] = two.at[1];
             }
         }
+    }
+}
+
+/* The same of 16-bit numbers by 16 bytes, by way of the warp's own rows in shared memory; the result lies_on_16_bytes. */
+template <int D, class T>
+__device__ inline void put_packs(const pc__cuda_attention &a, const pc__cuda_matrices &m, int64_t batch, int count,
+                                 int size, int first, const float (&sums)[D / EIGHT][4], const float (&by)[2], T *held)
+{
+    constexpr int PACKS = D / PACK<T>;
+    T *to = matrix<T>(a, m, batch);
+    const int lane = threadIdx.x % 32;
+    __syncwarp();
+#pragma unroll
+    for (int k = 0; k < 2; k++)
+#pragma unroll
+        for (int n = 0; n < D / EIGHT; n++)
+            *reinterpret_cast<unsigned *>(held + (lane / 4 + k * EIGHT) * PITCH<T, D> + n * EIGHT + lane % 4 * 2) =
+                pc::word_of<T>(sums[n][2 * k] * by[k], sums[n][2 * k + 1] * by[k]);
+    __syncwarp();
+#pragma unroll
+    for (int i = lane; i < 16 * PACKS; i += 32) {
+        const int row = i / PACKS, e = i % PACKS * PACK<T>;
+        if (first + row < count && e < size)
+            *reinterpret_cast<uint4 *>(to + (first + row) * m.row + e) =
+                *reinterpret_cast<const uint4 *>(held + row * PITCH<T, D> + e);
     }
 }
 #endif
