@@ -38,6 +38,31 @@ static void whole_and_ragged_widths(void **state)
     assert_no_leak();
 }
 
+/* Sums along the middle of many matrices of few columns. */
+static void check_middle(int outer, int rows, int width, pc_dtype dtype)
+{
+    PC_SCOPE {
+        pc_tensor *of_matrix = ramp(outer, 3, PC_SHAPE(outer, 1, 1)), *of_row = ramp(rows, 5, PC_SHAPE(rows, 1));
+        pc_tensor *matrix = pc_mul(of_row, ramp(width, 7, PC_SHAPE(width)));
+        pc_tensor *x = pc_mul(pc_cast(of_matrix, dtype), pc_cast(matrix, dtype));
+        pc_tensor *want = pc_mul(of_matrix, pc_sum_dims(matrix, PC_SHAPE(0), true));
+        pc_tensor *got = pc_sum_dims(x, PC_SHAPE(1), true);
+        assert_close(pc_item(pc_sum(pc_ne(pc_cast(got, PC_F64), pc_cast(pc_cast(want, dtype), PC_F64)))), 0, 0);
+    }
+}
+
+static void many_narrow_matrices(void **state)
+{
+    (void)state;
+    check_middle(2307, 28, 16, PC_BF16); /* a thread for a sum */
+    check_middle(500, 60, 8, PC_F16);    /* four */
+    check_middle(120, 200, 24, PC_F32);  /* a warp */
+    check_middle(40, 300, 32, PC_F32);   /* blocks of columns */
+    check_middle(769, 33, 17, PC_F32);   /* no accesses of 16 bytes */
+    check_middle(900, 2, 64, PC_F16);
+    assert_no_leak();
+}
+
 /* All of a tensor are the same. */
 static void assert_all(pc_tensor *t, double value)
 {
@@ -75,6 +100,7 @@ static void many_integers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(whole_and_ragged_widths), cmocka_unit_test(many_integers)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(whole_and_ragged_widths),
+                                       cmocka_unit_test(many_narrow_matrices), cmocka_unit_test(many_integers)};
     return cmocka_run_group_tests_name("ops.reduce_large", tests, NULL, NULL);
 }

@@ -18,6 +18,8 @@ static void plan_rows(pc__cuda_reduction *r, bool two_passes)
     const int64_t turn = (int64_t)IN_FLIGHT * r->pack;
     r->layout = PC__REDUCE_ROWS;
     r->lanes = r->reduced <= 8 * turn ? 8 : r->reduced <= 32 * turn * 2 ? 32 : THREADS;
+    if (r->lanes == 8 && r->outer < FEW && r->reduced > 8 * r->pack)
+        r->lanes = 32; /* fewer accesses one behind the other */
     if (r->lanes == 32 && r->outer < FEW && r->reduced > 32 * turn)
         r->lanes = THREADS;
     if (r->lanes == THREADS && r->outer < FEW && r->reduced > THREADS * turn && r->reduced <= PC__WIDE_THREADS * turn) {
@@ -70,7 +72,8 @@ static void raise_columns(pc__cuda_reduction *r, int64_t access)
 static void widen_columns(pc__cuda_reduction *r)
 {
     enum { MANY = 264 /* blocks: two for each multiprocessor of a large GPU */, SMALL = 64 };
-    while (r->lanes < WARP && column_turn(r) >= 2 * r->reduced && column_blocks(r) >= MANY)
+    while (r->lanes < WARP && r->lanes < r->inner / r->pack && column_turn(r) >= 2 * r->reduced &&
+           column_blocks(r) >= MANY)
         r->lanes *= 2;
     while (r->threads > SMALL && column_turn(r) >= 2 * r->reduced)
         r->threads /= 2;

@@ -64,13 +64,25 @@ static pc__cuda_short with_gaps(const pc__reduce_attributes *a, const pc_tensor 
     return s;
 }
 
+/* Sums along the middle of many [reduced][inner], both small: columns of a block (plan.h) would be few, and blocks many. */
+static bool is_narrow(const pc__reduce_attributes *a, size_t element_bytes, int pack)
+{
+    enum { LINES = 256 /* bytes of a row */, ROWS = 256, SINGLES = 16384 /* accesses, each with a thread there */ };
+    return a->inner > 1 && a->inner * (int64_t)element_bytes <= LINES && a->reduced <= ROWS &&
+           a->outer * a->inner / pack < SINGLES;
+}
+
 /* Whether a result's few elements go to a thread, or to some that have a few each: `pack` of them are an access where that
  * is possible. */
-static bool is_short(const pc__reduce_attributes *a, int pack, bool sums)
+static bool is_short(const pc__reduce_attributes *a, size_t element_bytes, int pack, bool sums)
 {
     enum { SHORT = 64, LONGER = 512 /* of maxima with their places */, FEW = 65536, MANY = 32768 };
     const int64_t results = a->outer * a->inner;
-    if (a->reduced > (sums ? SHORT : LONGER) || results > INT32_MAX / 32)
+    if (results > INT32_MAX / 32)
+        return false;
+    if (sums && is_narrow(a, element_bytes, pack))
+        return true;
+    if (a->reduced > (sums ? SHORT : LONGER))
         return false;
     if (results * a->reduced <= FEW)
         return true;
@@ -82,15 +94,20 @@ static bool is_short(const pc__reduce_attributes *a, int pack, bool sums)
 /* Along the middle of [outer][reduced][inner] without gaps. */
 static pc__cuda_short without_gaps(const pc__reduce_attributes *a)
 {
-    enum { FEW = 8192 };
-    pc__cuda_short s = {.n = (int)a->reduced, .step = a->inner, .parts = 1};
+    enum { FULL = 32768 /* threads */, MOST = 4 };
+    pc__cuda_short s = {.n = (int)a->reduced, .step = a->inner, .parts = 1, .lanes = 1};
+    const int64_t results = a->outer * a->inner;
     if (a->inner == 1) {
         keep(&s, a->outer, a->reduced);
-    } else {
-        keep(&s, a->outer, a->reduced * a->inner);
-        keep(&s, a->inner, 1);
+        s.lanes = lanes_for(s.n, results);
+        return s;
     }
-    s.lanes = a->inner == 1 || a->outer * a->inner < FEW ? lanes_for(s.n, a->outer * a->inner) : 1;
+    keep(&s, a->outer, a->reduced * a->inner);
+    keep(&s, a->inner, 1);
+    if (results < FULL / MOST)
+        s.lanes = lanes_for(s.n, results);
+    while (s.lanes < MOST && s.lanes * 8 < s.n && results * s.lanes < FULL)
+        s.lanes *= 2;
     return s;
 }
 
@@ -98,7 +115,7 @@ bool pc__cuda_plan_short(pc_stream *stream, const pc__reduce_attributes *a, cons
                          pc__cuda_short *s)
 {
     const bool gaps = !pc__is_contiguous(t);
-    if (!gaps && !is_short(a, pack, sums))
+    if (!gaps && !is_short(a, pc_dtype_size(t->dtype), pack, sums))
         return false;
     *s = gaps ? with_gaps(a, t, sums) : without_gaps(a);
     s->results = (unsigned)(a->outer * a->inner);
