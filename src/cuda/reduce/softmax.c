@@ -5,6 +5,14 @@
 #include "cuda/runtime/cuda.h"
 #include "ops/softmax.h"
 
+/* Short rows that are not whole accesses, but not so many that slabs would bring more at once: singly is sooner done. */
+static bool is_singly(const pc__cuda_softmax_rows *r, size_t size)
+{
+    enum { HALF = 32 /* elements: half of the longest that slabs take */ };
+    const int64_t most = r->n <= HALF ? 3 << 16 : size == 2 ? 5 << 16 : 3 << 19;
+    return !r->whole && r->count * r->n <= most;
+}
+
 static pc_status run_rows(pc_stream *stream, const pc_call *call, const pc__cuda_softmax_columns *c,
                           enum pc__cuda_softmax_op op)
 {
@@ -22,6 +30,7 @@ static pc_status run_rows(pc_stream *stream, const pc_call *call, const pc__cuda
                                .few = c->few,
                                .queue = c->queue};
     r.whole = r.n * (int64_t)size % 16 == 0 && (at[0] | at[1] | at[2]) % 16 == 0;
+    r.few |= r.n <= SHORT && is_singly(&r, size);
     if (r.n <= SHORT && !r.whole && !r.few) {
         pc__cuda_softmax_slabs(c, op);
         return pc__cuda_launched(call);

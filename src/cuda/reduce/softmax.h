@@ -47,7 +47,7 @@ typedef struct pc__cuda_softmax_rows {
     const void *a, *b; /* forward: b is a */
     void *out;
     bool whole; /* every row lies on 16 bytes */
-    bool few;   /* PC__SOFTMAX_FEW elements or less: what counts is how long the slowest thread takes */
+    bool few;   /* so few elements that what counts is how long the slowest thread takes */
     bool alike; /* those of a, b and out begin at the same place between two boundaries of 16 bytes */
     int64_t parts, piece;
     void *between; /* [count][parts][2], float32 or float64 */
