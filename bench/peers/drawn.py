@@ -147,7 +147,8 @@ def report(rows, errors, options):
 def clean(kind):
     import torch
 
-    torch.compiler.reset()
+    if "torch._dynamo" in sys.modules:  # which takes long to import, for nothing where nothing is compiled
+        torch.compiler.reset()
     gc.collect()
     if kind == "cuda":
         torch.cuda.empty_cache()
