@@ -99,8 +99,8 @@ static void refuses(void **state)
 static void long_sums(void **state)
 {
     (void)state;
-    static const int64_t shapes[][3] = {{1, 5000, 1}, {2, 1500, 3}, {3, 33, 70},
-                                        {40, 31, 1},  {1, 1025, 1}, {1, 129, 2}};
+    static const int64_t shapes[][3] = {{1, 5000, 1}, {2, 1500, 3},  {3, 33, 70},   {40, 31, 1},    {1, 1025, 1},
+                                        {1, 129, 2},  {1500, 20, 1}, {1100, 77, 1}, {4100, 257, 1}, {1030, 1100, 1}};
     pc_seed(3);
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         PC_SCOPE {

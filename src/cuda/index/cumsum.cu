@@ -17,6 +17,23 @@ __device__ __forceinline__ int64_t place_of(const pc__cuda_line &p, int64_t list
     return (outer * p.n + at) * p.inner + (list - outer * p.inner);
 }
 
+/* The same where inner is 1: the place of element 0, and the way to the next. No division stands between loads so. */
+struct row {
+    int64_t begin;
+    int way;
+};
+
+__device__ __forceinline__ row row_of(const pc__cuda_line &p, int64_t list)
+{
+    return {list * p.n + (p.reversed ? p.n - 1 : 0), p.reversed ? -1 : 1};
+}
+
+/* How many of the numbers from `first` on are there, up to `most`. */
+__device__ __forceinline__ int count_from(int64_t first, int64_t end, int most)
+{
+    return static_cast<int>(min(end - first, static_cast<int64_t>(most)));
+}
+
 /* The sum of the values of this lane and those before it; `all` gets that of all lanes. */
 template <class M> __device__ __forceinline__ M sum_up_to(M value, M &all)
 {
@@ -43,32 +60,70 @@ __device__ __forceinline__ piece piece_of(const pc__cuda_line &p, int64_t item)
     return {list, chunk, first, min(first + p.chunk, p.n)};
 }
 
-/* WRITES: running sums from what is in front; else the sum of the chunk goes to `sums`. */
-template <class T, class M, bool WRITES>
+/* A warp's numbers, from element u * 32 + lane to lane * EACH + u, or BACK, by way of its shared memory: whole lines of memory are
+ * read and written, and a lane adds up neighbours. A gap behind each lane's has all banks answer. */
+template <bool BACK, int EACH, class M> __device__ __forceinline__ void exchange(M (&x)[EACH], M *held)
+{
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int u = 0; u < EACH; u++) {
+        const int i = u * 32 + lane;
+        held[BACK ? lane * (EACH + 1) + u : i + i / EACH] = x[u];
+    }
+    __syncwarp();
+#pragma unroll
+    for (int u = 0; u < EACH; u++) {
+        const int i = u * 32 + lane;
+        x[u] = held[BACK ? i + i / EACH : lane * (EACH + 1) + u];
+    }
+    __syncwarp();
+}
+
+/* WRITES: running sums from what is in front; else the sum of the chunk goes to `sums`. EACH: numbers of a lane at a time. */
+template <class T, class M, int EACH, bool WRITES>
 __global__ void __launch_bounds__(THREADS)
     add_lanes(const __grid_constant__ pc__cuda_line p, const T *from, T *to, M *sums)
 {
+    __shared__ M held[THREADS / 32][32 * (EACH + 1)];
     pc::wait_for_earlier();
     const int64_t items = p.lists * p.chunks, step = static_cast<int64_t>(gridDim.x) * (THREADS / 32);
-    const unsigned lane = threadIdx.x % 32;
-    for (int64_t item = (static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x) / 32; item < items; item += step) {
+    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    for (int64_t item = static_cast<int64_t>(blockIdx.x) * (THREADS / 32) + warp; item < items; item += step) {
         const piece w = piece_of(p, item);
+        const row r = row_of(p, w.list);
         M total = WRITES && p.chunks > 1 ? sums[w.list * p.chunks + w.chunk] : M(0);
-        for (int64_t base = w.first; base < w.end; base += 32 * AT_ONCE) {
-            M x[AT_ONCE];
+        for (int64_t base = w.first; base < w.end; base += 32 * EACH) {
+            const int64_t first = min(base + lane, w.end - 1), at = r.begin + first * r.way;
+            const int count = count_from(base + lane, w.end, 32 * EACH);
+            T raw[EACH];
+            M x[EACH], all;
 #pragma unroll
-            for (int u = 0; u < AT_ONCE; u++) {
-                const int64_t i = base + u * 32 + lane;
-                x[u] = i < w.end ? M(from[place_of(p, w.list, i)]) : M(0);
-            }
+            for (int u = 0; u < EACH; u++) /* beyond the end the first once more: loads need no condition */
+                raw[u] = (from + at)[(u * 32 < count ? u * 32 : 0) * r.way];
 #pragma unroll
-            for (int u = 0; u < AT_ONCE; u++) {
-                const int64_t i = base + u * 32 + lane;
-                M all;
-                const M sum = total + sum_up_to(x[u], all);
-                total += all;
-                if (WRITES && i < w.end)
-                    to[place_of(p, w.list, i)] = T(sum);
+            for (int u = 0; u < EACH; u++)
+                x[u] = u * 32 < count ? M(raw[u]) : M(0);
+            if (EACH > 1)
+                exchange<false>(x, held[warp]);
+#pragma unroll
+            for (int u = 1; u < EACH; u++)
+                x[u] = x[u - 1] + x[u];
+            const M up_to = sum_up_to(x[EACH - 1], all), before = __shfl_sync(0xffffffffu, up_to, (lane + 31) % 32),
+                    in_front = lane > 0 ? total + before : total;
+            total += all;
+            if constexpr (WRITES) {
+#pragma unroll
+                for (int u = 0; u < EACH; u++)
+                    x[u] = in_front + x[u];
+                if (EACH > 1)
+                    exchange<true>(x, held[warp]);
+#pragma unroll
+                for (int u = 0; u < EACH; u++)
+                    raw[u] = T(x[u]);
+#pragma unroll
+                for (int u = 0; u < EACH; u++)
+                    if (u * 32 < count)
+                        (to + at)[u * 32 * r.way] = raw[u];
             }
         }
         if (!WRITES && lane == 0)
@@ -85,13 +140,15 @@ __global__ void __launch_bounds__(THREADS)
     __shared__ M of_warps[WARPS];
     pc::wait_for_earlier();
     const piece w = piece_of(p, blockIdx.x);
+    const row r = row_of(p, w.list);
     M total = WRITES && p.chunks > 1 ? sums[w.list * p.chunks + w.chunk] : M(0);
     for (int64_t base = w.first; base < w.end; base += THREADS * AT_ONCE) {
-        const int64_t first = base + threadIdx.x * AT_ONCE;
+        const int64_t first = base + threadIdx.x * AT_ONCE, at = r.begin + first * r.way;
+        const int count = count_from(first, w.end, AT_ONCE);
         M x[AT_ONCE], sum = M(0), all, before = total;
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++)
-            x[u] = first + u < w.end ? M(from[place_of(p, w.list, first + u)]) : M(0);
+            x[u] = u < count ? M((from + at)[u * r.way]) : M(0);
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++)
             sum = x[u] = u > 0 ? sum + x[u] : x[u];
@@ -110,8 +167,8 @@ __global__ void __launch_bounds__(THREADS)
         in_front = threadIdx.x % 32 > 0 ? before + in_front : before;
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++)
-            if (WRITES && first + u < w.end)
-                to[place_of(p, w.list, first + u)] = T(in_front + x[u]);
+            if (WRITES && u < count)
+                (to + at)[u * r.way] = T(in_front + x[u]);
     }
     if (!WRITES && threadIdx.x == 0)
         sums[w.list * p.chunks + w.chunk] = total;
@@ -180,7 +237,11 @@ template <class T, class M, bool WRITES> void add(const pc__cuda_line *p, const 
     else if (items <= FEW && p->n > 32 * AT_ONCE)
         pc::start(add_blocks<T, M, WRITES>, static_cast<unsigned>(items), THREADS, p->queue, p->early, *p, x, y, sums);
     else
-        pc::start(add_lanes<T, M, WRITES>, blocks_for(p, items * 32), THREADS, p->queue, p->early, *p, x, y, sums);
+        pc::start(p->n <= 32    ? add_lanes<T, M, 1, WRITES>
+                  : p->n <= 128 ? add_lanes<T, M, 4, WRITES>
+                                : add_lanes < T,
+                  M, sizeof(M) == 4 ? 8 : 4, WRITES >, blocks_for(p, items * 32), THREADS, p->queue, p->early, *p, x, y,
+                  sums);
 }
 
 template <class T, class M> void run(const pc__cuda_line *p, const void *from, void *to)
