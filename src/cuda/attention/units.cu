@@ -87,6 +87,25 @@ __device__ inline void weigh(const scoring<float> &score, int query, int key, fl
         r.total[k] = r.total[k] * shrink[k] + across(sum[k], [](float x, float y) { return x + y; });
 }
 
+/* A warp's queries, from `query` on, see keys from `key` on, with their values. */
+template <class T, int D, int M, int KEYS, bool PLAIN>
+__device__ inline void see_keys(const scoring<float> &score, int query, int key, const T *mine, const T *keys,
+                                const T *values, running (&r)[M], float (&sums)[M][D / EIGHT][4])
+{
+    float scores[M][KEYS / EIGHT][4], shrink[M][2];
+    multiply_rows<D, KEYS>(mine, keys, scores);
+#pragma unroll
+    for (int m = 0; m < M; m++) {
+        weigh<T, PLAIN, KEYS>(score, query + m * 16, key, scores[m], r[m], shrink[m]);
+#pragma unroll
+        for (int n = 0; n < D / EIGHT; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                sums[m][n][i] *= shrink[m][i / 2];
+    }
+    add_rows<D, KEYS>(scores, values, sums);
+}
+
 template <class T, int D>
 __device__ inline void finish(const pc__cuda_attention &a, int64_t batch, int query, const running &r,
                               const float (&sums)[D / EIGHT][4], T *mine, bool whole)
@@ -177,9 +196,8 @@ __global__ void __launch_bounds__(GROUPS *THREADS)
     sent();
 #pragma unroll 1
     for (int key = 0; key < end; key += KEYS) {
-        const T *keys = theirs + (key / KEYS % 2 * 2 * KEYS + part) * PITCH<T, D>, *values = keys + KEYS * PITCH<T, D>;
+        const T *keys = theirs + (key / KEYS % 2 * 2 * KEYS + part) * PITCH<T, D>;
         T *next = theirs + (key / KEYS + 1) % 2 * 2 * KEYS * PITCH<T, D>;
-        float scores[M][PART / EIGHT][4], shrink[M][2];
         wait_sent<0>();
         __syncthreads();
         if (key + KEYS < end) {
@@ -189,17 +207,8 @@ __global__ void __launch_bounds__(GROUPS *THREADS)
         sent();
         if (first + own >= a.l)
             continue; /* a warp without queries: it sends and waits with the others */
-        multiply_rows<D, PART>(mine + own * PITCH<T, D>, keys, scores);
-#pragma unroll
-        for (int m = 0; m < M; m++) {
-            weigh<T, PLAIN, PART>(score, first + own + m * 16, key + part, scores[m], r[m], shrink[m]);
-#pragma unroll
-            for (int n = 0; n < D / EIGHT; n++)
-#pragma unroll
-                for (int i = 0; i < 4; i++)
-                    sums[m][n][i] *= shrink[m][i / 2];
-        }
-        add_rows<D, PART>(scores, values, sums);
+        see_keys<T, D, M, PART, PLAIN>(score, first + own, key + part, mine + own * PITCH<T, D>, keys,
+                                       keys + KEYS * PITCH<T, D>, r, sums);
     }
     wait_sent<0>();
     if constexpr (GROUPS > 1) {
