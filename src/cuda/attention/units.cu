@@ -239,7 +239,7 @@ template <class T, int D, int M, int KEYS, int GROUPS, bool PLAIN> void start(co
 }
 
 /* Rows of 64 queries. Where they are few, two groups of warps share the keys. */
-template <class T, int D, int KEYS, bool PLAIN> void by_rows(const pc__cuda_attention *a)
+template <class T, int D, bool PLAIN, int KEYS = AT_ONCE<T, D, 1>> void by_rows(const pc__cuda_attention *a)
 {
     enum { BLOCKS = 132 };
     if (a->s > KEYS && a->batches * blocks_of(a->l) <= BLOCKS)
@@ -253,11 +253,11 @@ template <class T, int D> void by_queries(const pc__cuda_attention *a)
 {
     enum { BLOCKS = 264 };
     if (a->s <= FEW<T, D>)
-        by_rows<T, D, LEAST_KEYS, true>(a);
+        by_rows<T, D, true, LEAST_KEYS>(a);
     else if (a->batches * (a->l / (2 * ROWS)) >= BLOCKS)
         start<T, D, 2, AT_ONCE<T, D, 2>, 1, true>(a);
     else
-        by_rows<T, D, AT_ONCE<T, D, 1>, true>(a);
+        by_rows<T, D, true>(a);
 }
 
 template <class T> void forward(const pc__cuda_attention *a)
@@ -267,10 +267,10 @@ template <class T> void forward(const pc__cuda_attention *a)
         size <= LEAST<T>    ? by_queries<T, LEAST<T>>(a)
         : size <= 32        ? by_queries<T, 32>(a)
         : size <= 64        ? by_queries<T, 64>(a)
-        : size <= MIDDLE<T> ? by_rows<T, MIDDLE<T>, AT_ONCE<T, MIDDLE<T>, 1>, true>(a)
-                            : by_rows<T, 128, AT_ONCE<T, 128, 1>, true>(a);
+        : size <= MIDDLE<T> ? by_rows<T, MIDDLE<T>, true>(a)
+                            : by_rows<T, 128, true>(a);
     else
-        size <= 64 ? by_rows<T, 64, AT_ONCE<T, 64, 1>, false>(a) : by_rows<T, 128, AT_ONCE<T, 128, 1>, false>(a);
+        size <= 64 ? by_rows<T, 64, false>(a) : by_rows<T, 128, false>(a);
 }
 
 } // namespace

@@ -10,6 +10,9 @@ namespace
 
 constexpr int THREADS = 256, AT_ONCE = 4, FEW = 1024; /* chunks that leave a GPU idle where they have a warp each */
 
+/* Numbers of a lane at a time where rows are long: 32 bytes. */
+template <class M> constexpr int MOST_EACH = 32 / sizeof(M);
+
 /* What number `i` of a list is in memory order, from its end where sums are reversed. */
 __device__ __forceinline__ int64_t place_of(const pc__cuda_line &p, int64_t list, int64_t i)
 {
@@ -239,9 +242,8 @@ template <class T, class M, bool WRITES> void add(const pc__cuda_line *p, const 
     else
         pc::start(p->n <= 32    ? add_lanes<T, M, 1, WRITES>
                   : p->n <= 128 ? add_lanes<T, M, 4, WRITES>
-                                : add_lanes < T,
-                  M, sizeof(M) == 4 ? 8 : 4, WRITES >, blocks_for(p, items * 32), THREADS, p->queue, p->early, *p, x, y,
-                  sums);
+                                : add_lanes<T, M, MOST_EACH<M>, WRITES>,
+                  blocks_for(p, items * 32), THREADS, p->queue, p->early, *p, x, y, sums);
 }
 
 template <class T, class M> void run(const pc__cuda_line *p, const void *from, void *to)
