@@ -77,6 +77,11 @@ template <class T> inline T __ldcg(const T *place)
     return *place;
 }
 
+template <class T> inline void __stcg(T *place, T value)
+{
+    *place = value;
+}
+
 namespace emulator
 {
 
@@ -149,9 +154,17 @@ template <class T> inline T __shfl_xor_sync(unsigned mask, T value, int other)
     return emulator::from_lane(mask, value, emulator::thread_in_block() % emulator::LANES ^ other);
 }
 
-template <class T> inline T __shfl_sync(unsigned mask, T value, int lane)
+/* Within groups of `width` neighbours. */
+template <class T> inline T __shfl_sync(unsigned mask, T value, int lane, int width = emulator::LANES)
 {
-    return emulator::from_lane(mask, value, lane % emulator::LANES);
+    const unsigned own = emulator::thread_in_block() % emulator::LANES;
+    return emulator::from_lane(mask, value, own / width * width + lane % width);
+}
+
+template <class T> inline T __shfl_up_sync(unsigned mask, T value, unsigned far)
+{
+    const unsigned own = emulator::thread_in_block() % emulator::LANES;
+    return emulator::from_lane(mask, value, own < far ? own : own - far);
 }
 
 inline unsigned __ballot_sync(unsigned mask, int mine)

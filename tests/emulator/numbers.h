@@ -72,6 +72,11 @@ inline double __dadd_rd(double a, double b)
     return sum;
 }
 
+/* The place of the lowest bit that is set, from 1 on. */
+inline int __ffs(int x)
+{
+    return __builtin_ffs(x);
+}
 inline int __popc(unsigned x)
 {
     return __builtin_popcount(x);

@@ -1,17 +1,13 @@
-/* cumsum.cu: running sums along a dimension. A warp takes a chunk of a list whose elements are neighbours in memory, a block where
- * chunks are few, a thread one of a list among neighbouring lists. A list of several chunks takes three kernels: the sums of the chunks, what is in front
- * of each, and then the running sums. How a list is cut follows from the shape alone. */
-#include "cuda/index/line.h"
-#include "cuda/shared/dependent_launch.cuh"
-#include "cuda/shared/half.cuh"
+/* cumsum.cu: running sums along a dimension. A warp, or a part of one, takes a chunk of a list whose elements are neighbours in
+ * memory, a block where chunks are few, a thread one of a list among neighbouring lists. A list of several chunks takes three
+ * kernels: the sums of the chunks, what is in front of each, and then the running sums. How a list is cut follows from the shape
+ * alone, and what a lane adds up from where the list begins within 16 bytes. */
+#include "cuda/index/cumsum_packs.cuh"
 
 namespace
 {
 
-constexpr int THREADS = 256, AT_ONCE = 4, FEW = 1024; /* chunks that leave a GPU idle where they have a warp each */
-
-/* Numbers of a lane at a time where rows are long: 32 bytes. */
-template <class M> constexpr int MOST_EACH = 32 / sizeof(M);
+constexpr int AT_ONCE = 4, FEW = 1024; /* chunks that leave a GPU idle where they have a warp each */
 
 /* What number `i` of a list is in memory order, from its end where sums are reversed. */
 __device__ __forceinline__ int64_t place_of(const pc__cuda_line &p, int64_t list, int64_t i)
@@ -50,88 +46,6 @@ template <class M> __device__ __forceinline__ M sum_up_to(M value, M &all)
     }
     all = total;
     return sum;
-}
-
-/* Number `item` of lists times chunks: neighbours in `inner` next to each other. */
-struct piece {
-    int64_t list, chunk, first, end;
-};
-
-__device__ __forceinline__ piece piece_of(const pc__cuda_line &p, int64_t item)
-{
-    const int64_t list = item % p.lists, chunk = item / p.lists, first = chunk * p.chunk;
-    return {list, chunk, first, min(first + p.chunk, p.n)};
-}
-
-/* A warp's numbers, from element u * 32 + lane to lane * EACH + u, or BACK, by way of its shared memory: whole lines of memory are
- * read and written, and a lane adds up neighbours. A gap behind each lane's has all banks answer. */
-template <bool BACK, int EACH, class M> __device__ __forceinline__ void exchange(M (&x)[EACH], M *held)
-{
-    const int lane = threadIdx.x % 32;
-#pragma unroll
-    for (int u = 0; u < EACH; u++) {
-        const int i = u * 32 + lane;
-        held[BACK ? lane * (EACH + 1) + u : i + i / EACH] = x[u];
-    }
-    __syncwarp();
-#pragma unroll
-    for (int u = 0; u < EACH; u++) {
-        const int i = u * 32 + lane;
-        x[u] = held[BACK ? i + i / EACH : lane * (EACH + 1) + u];
-    }
-    __syncwarp();
-}
-
-/* WRITES: running sums from what is in front; else the sum of the chunk goes to `sums`. EACH: numbers of a lane at a time. */
-template <class T, class M, int EACH, bool WRITES>
-__global__ void __launch_bounds__(THREADS)
-    add_lanes(const __grid_constant__ pc__cuda_line p, const T *from, T *to, M *sums)
-{
-    __shared__ M held[THREADS / 32][32 * (EACH + 1)];
-    pc::wait_for_earlier();
-    const int64_t items = p.lists * p.chunks, step = static_cast<int64_t>(gridDim.x) * (THREADS / 32);
-    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    for (int64_t item = static_cast<int64_t>(blockIdx.x) * (THREADS / 32) + warp; item < items; item += step) {
-        const piece w = piece_of(p, item);
-        const row r = row_of(p, w.list);
-        M total = WRITES && p.chunks > 1 ? sums[w.list * p.chunks + w.chunk] : M(0);
-        for (int64_t base = w.first; base < w.end; base += 32 * EACH) {
-            const int64_t first = min(base + lane, w.end - 1), at = r.begin + first * r.way;
-            const int count = count_from(base + lane, w.end, 32 * EACH);
-            T raw[EACH];
-            M x[EACH], all;
-#pragma unroll
-            for (int u = 0; u < EACH; u++) /* beyond the end the first once more: loads need no condition */
-                raw[u] = (from + at)[(u * 32 < count ? u * 32 : 0) * r.way];
-#pragma unroll
-            for (int u = 0; u < EACH; u++)
-                x[u] = u * 32 < count ? M(raw[u]) : M(0);
-            if (EACH > 1)
-                exchange<false>(x, held[warp]);
-#pragma unroll
-            for (int u = 1; u < EACH; u++)
-                x[u] = x[u - 1] + x[u];
-            const M up_to = sum_up_to(x[EACH - 1], all), before = __shfl_sync(0xffffffffu, up_to, (lane + 31) % 32),
-                    in_front = lane > 0 ? total + before : total;
-            total += all;
-            if constexpr (WRITES) {
-#pragma unroll
-                for (int u = 0; u < EACH; u++)
-                    x[u] = in_front + x[u];
-                if (EACH > 1)
-                    exchange<true>(x, held[warp]);
-#pragma unroll
-                for (int u = 0; u < EACH; u++)
-                    raw[u] = T(x[u]);
-#pragma unroll
-                for (int u = 0; u < EACH; u++)
-                    if (u * 32 < count)
-                        (to + at)[u * 32 * r.way] = raw[u];
-            }
-        }
-        if (!WRITES && lane == 0)
-            sums[w.list * p.chunks + w.chunk] = total;
-    }
 }
 
 /* A block has a chunk: a thread AT_ONCE neighbours, which it adds up before its warp's and its block's are. */
@@ -232,18 +146,27 @@ unsigned blocks_for(const pc__cuda_line *p, int64_t threads)
     return static_cast<unsigned>(all < most ? all : most);
 }
 
+/* As many as have all of a short list at once, wherever it begins. */
+template <class T> int lanes_for(const pc__cuda_line *p)
+{
+    constexpr int N = pc::row_pack<T>::size;
+    int lanes = p->chunks > 1 ? 32 : 1;
+    while (lanes < 32 && lanes * N < p->n + N - 1)
+        lanes *= 2;
+    return lanes;
+}
+
 template <class T, class M, bool WRITES> void add(const pc__cuda_line *p, const T *x, T *y, M *sums)
 {
     const int64_t items = p->lists * p->chunks;
+    const int lanes = lanes_for<T>(p);
     if (p->inner > 1)
         pc::start(add_threads<T, M, WRITES>, blocks_for(p, items), THREADS, p->queue, p->early, *p, x, y, sums);
     else if (items <= FEW && p->n > 32 * AT_ONCE)
         pc::start(add_blocks<T, M, WRITES>, static_cast<unsigned>(items), THREADS, p->queue, p->early, *p, x, y, sums);
     else
-        pc::start(p->n <= 32    ? add_lanes<T, M, 1, WRITES>
-                  : p->n <= 128 ? add_lanes<T, M, 4, WRITES>
-                                : add_lanes<T, M, MOST_EACH<M>, WRITES>,
-                  blocks_for(p, items * 32), THREADS, p->queue, p->early, *p, x, y, sums);
+        pc::start(p->reversed ? add_packs<T, M, WRITES, true> : add_packs<T, M, WRITES, false>,
+                  blocks_for(p, items * lanes), THREADS, p->queue, p->early, *p, lanes, x, y, sums);
 }
 
 template <class T, class M> void run(const pc__cuda_line *p, const void *from, void *to)
