@@ -131,6 +131,22 @@ static void variances_of_large_numbers(void **state)
     assert_no_leak();
 }
 
+/* Equal numbers have no variance at all, also where their sum is rounded: a gradient divides by it. */
+static void equal_numbers_do_not_vary(void **state)
+{
+    static const int lengths[] = {2, 3, 7, 24, 49, 100, 255, 256, 300, 5000};
+    static const double values[] = {0.1, -1e7 / 3, 1e-20 / 7};
+    (void)state;
+    for (int i = 0; i < PC__COUNT(lengths) * PC__COUNT(values); i++)
+        PC_SCOPE {
+            const int n = lengths[i / PC__COUNT(values)];
+            pc_tensor *x =
+                pc_full(PC_SHAPE(5, n), values[i % PC__COUNT(values)], i % 2 ? PC_F32 : PC_F64, test_device());
+            assert_close(pc_item(pc_max(pc_var_dims(x, PC_SHAPE(1), 1, false))), 0, 0);
+        }
+    assert_no_leak();
+}
+
 /* Each of many equal numbers is counted in the end: sums that go on in float32 stop growing, or lose digits. */
 static void long_dots_are_exact_enough(void **state)
 {
@@ -278,6 +294,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bad_input),
     cmocka_unit_test(null_flows),
     cmocka_unit_test(variances_of_large_numbers),
+    cmocka_unit_test(equal_numbers_do_not_vary),
     cmocka_unit_test(long_dots_are_exact_enough),
     cmocka_unit_test(kinds_of_any_size),
 };

@@ -6,13 +6,22 @@
  *     void meet(state &, const state &later) const;
  *     void store(const state &, int64_t result) const;
  *
+ * and where it knows better than one state after the other:
+ *
+ *     void over_lanes(state &, int lanes) const;    of neighbouring lanes of a warp, for the first of them
+ *     void row_of_few(state &, const type (&x)[FEW_EACH], int count) const;    a warp's row (fold_few.cuh)
+ *     void store_all(const state (&)[W], int64_t first) const;    W neighbouring results
+ *
  * Threads and blocks meet in a tree that depends on sizes alone, and nothing is added atomically. */
 #ifndef PC__CUDA_FOLD_CUH
 #define PC__CUDA_FOLD_CUH
 
 #include "cuda/reduce/fold.h"
+#include "cuda/reduce/fold_few.cuh"
+#include "cuda/reduce/fold_lanes.cuh"
 #include "cuda/reduce/piece.cuh"
 #include "cuda/reduce/short.cuh"
+#include "cuda/reduce/store_as.cuh"
 #include "cuda/shared/dependent_launch.cuh"
 #include "cuda/shared/half.cuh"
 #include "cuda/shared/row.cuh"
@@ -21,35 +30,12 @@
 namespace
 {
 
-/* What the lane so far away has. */
-template <class S> __device__ __forceinline__ S from_lane(const S &mine, int distance)
-{
-    static_assert(sizeof(S) % sizeof(unsigned) == 0 && sizeof(S) <= PC__FOLD_STATE, "a state is whole words");
-    constexpr int WORDS = sizeof(S) / sizeof(unsigned);
-    union {
-        S state;
-        unsigned words[WORDS];
-    } to;
-    to.state = mine;
-#pragma unroll
-    for (int w = 0; w < WORDS; w++)
-        to.words[w] = __shfl_xor_sync(0xffffffffu, to.words[w], distance);
-    return to.state;
-}
-
-/* Over `lanes` neighbours of a warp, for the first of them. */
-template <class F> __device__ __forceinline__ void join_lanes(const F &f, typename F::state &mine, int lanes)
-{
-    for (int step = lanes / 2; step > 0; step /= 2)
-        f.meet(mine, from_lane(mine, step));
-}
-
 /* Over `lanes` threads, a part of a warp, a warp or all of the block, for the first of them. */
 template <class F> __device__ __forceinline__ void join_all(const F &f, typename F::state &mine, int lanes)
 {
     __shared__ alignas(8) unsigned char room[PC__WIDE_THREADS / 32 * PC__FOLD_STATE];
     typename F::state *warps = reinterpret_cast<typename F::state *>(room);
-    join_lanes(f, mine, min(lanes, 32));
+    join_lanes(f, mine, min(lanes, 32), 0);
     if (lanes <= 32)
         return;
     if (threadIdx.x % 32 == 0)
@@ -58,7 +44,7 @@ template <class F> __device__ __forceinline__ void join_all(const F &f, typename
     if (threadIdx.x >= 32)
         return;
     mine = warps[threadIdx.x % (lanes / 32)];
-    join_lanes(f, mine, lanes / 32);
+    join_lanes(f, mine, lanes / 32, 0);
 }
 
 template <class F>
@@ -76,7 +62,7 @@ __global__ void __launch_bounds__(PC__WIDE_THREADS)
     fold_rows(const __grid_constant__ pc__cuda_reduction r, const __grid_constant__ F f,
               const typename F::type *__restrict__ in, void *between)
 {
-    const int lanes = r.lanes, lane = threadIdx.x % lanes;
+    const int lanes = r.lanes, lane = threadIdx.x & (lanes - 1);
     const piece p = piece_of(r);
     typename F::state mine = f.nothing();
     pc::wait_for_earlier();
@@ -307,6 +293,8 @@ template <class F> void fold(const pc__cuda_fold *d, const F &f)
         return fold_each(*r, f, in, d->out);
     if (is_short(*r, sizeof(typename F::type)))
         return fold_many(*r, f, in);
+    if (r->layout == PC__REDUCE_ROWS && r->outer <= PC__FEW_ROWS && r->reduced <= PC__FEW_ELEMENTS)
+        return start_few(static_cast<unsigned>(r->outer), static_cast<unsigned>(r->reduced), f, in, r->queue, r->early);
     const int threads = r->lanes > PC__FOLD_THREADS ? r->lanes : PC__FOLD_THREADS;
     const int64_t per_block = threads / r->lanes, tiles = (r->inner + r->lanes - 1) / r->lanes;
     const auto go = [r](auto kernel, int64_t blocks, int size, auto... parameters) {
@@ -324,50 +312,6 @@ template <class F> void fold(const pc__cuda_fold *d, const F &f)
         size *= 2;
     go(fold_parts<F>, r->outer * r->inner, size, f, static_cast<const typename F::state *>(d->between), r->parts,
        r->inner);
-}
-
-/* A number as a result of dtype `to`, rounded once. */
-__device__ __forceinline__ void store_as(void *out, int to, int64_t i, double value)
-{
-    switch (to) {
-    case PC__CUDA_F16:
-        static_cast<pc::f16 *>(out)[i] = pc::f16(static_cast<float>(value));
-        break;
-    case PC__CUDA_BF16:
-        static_cast<pc::bf16 *>(out)[i] = pc::bf16(static_cast<float>(value));
-        break;
-    case PC__CUDA_F32:
-        static_cast<float *>(out)[i] = static_cast<float>(value);
-        break;
-    default:
-        static_cast<double *>(out)[i] = value;
-    }
-}
-
-template <class T, int W> __device__ __forceinline__ void store_pack(void *out, int64_t i, const double (&value)[W])
-{
-    struct alignas(W * sizeof(T) < 16 ? W * sizeof(T) : 16) pack {
-        T at[W];
-    } all;
-#pragma unroll
-    for (int w = 0; w < W; w++)
-        all.at[w] = T(static_cast<pc::math<T>>(value[w]));
-    *reinterpret_cast<pack *>(static_cast<T *>(out) + i) = all;
-}
-
-/* W neighbours, the first of them on a multiple of W. */
-template <int W> __device__ __forceinline__ void store_as(void *out, int to, int64_t i, const double (&value)[W])
-{
-    switch (to) {
-    case PC__CUDA_F16:
-        return store_pack<pc::f16>(out, i, value);
-    case PC__CUDA_BF16:
-        return store_pack<pc::bf16>(out, i, value);
-    case PC__CUDA_F32:
-        return store_pack<float>(out, i, value);
-    default:
-        return store_pack<double>(out, i, value);
-    }
 }
 
 /* fold of the kind F<T> by the dtype of a float. */

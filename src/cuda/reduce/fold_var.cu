@@ -12,11 +12,12 @@ template <class T> struct moments {
         double n, mean, squares;
     };
     void *out;
-    double *means, divisor;
+    double *means, divisor, inverse;
     int to;
     bool root;
     explicit moments(const pc__cuda_fold *d)
-        : out(d->out), means(static_cast<double *>(d->also)), divisor(d->how.divisor), to(d->to), root(d->kind != 0)
+        : out(d->out), means(static_cast<double *>(d->also)), divisor(d->how.divisor), inverse(1 / divisor), to(d->to),
+          root(d->kind != 0)
     {
     }
     __device__ __forceinline__ state nothing() const
@@ -63,9 +64,47 @@ template <class T> struct moments {
         if (later.n > 0)
             join(s, later.n, later.mean, later.squares, part_of(static_cast<M>(later.n), static_cast<M>(s.n)));
     }
+    /* Squares around the mean of the row as M has it. In float64 that is mended first by what the numbers are off it, so that those
+     * that are all equal have none. */
+    __device__ __forceinline__ void row_of_few(state &s, const T (&x)[FEW_EACH], int count) const
+    {
+        const double n = sum_of_lanes(static_cast<double>(count), 32), share = n > 0 ? 1 / n : 0;
+        double sum = 0;
+        M run = 0;
+#pragma unroll
+        for (int u = 0; u < FEW_EACH; u++)
+            sum += u < count ? static_cast<double>(M(x[u])) * share : 0;
+        double mean = sum_of_lanes(sum, 32);
+        if constexpr (sizeof(M) == sizeof(double)) {
+            double rest = 0;
+#pragma unroll
+            for (int u = 0; u < FEW_EACH; u++)
+                rest += u < count ? x[u] - mean : 0;
+            const double all = sum_of_lanes(rest, 32);
+            mean += all - all == 0 ? all * share : 0;
+        }
+        const M rounded = static_cast<M>(mean);
+        const double off = mean - static_cast<double>(rounded);
+#pragma unroll
+        for (int u = 0; u < FEW_EACH; u++) {
+            const M apart = u < count ? M(x[u]) - rounded : M(0);
+            run += apart * apart;
+        }
+        s = {n, mean, sum_of_lanes(static_cast<double>(run), 32) - n * off * off};
+    }
+    /* Of so many lanes next to each other, all at once: squares around the mean of all, which is that of the first and what the others
+     * are off it. */
+    __device__ __forceinline__ void over_lanes(state &s, int lanes) const
+    {
+        const double one = __shfl_sync(0xffffffffu, s.mean, 0, lanes), first = one - one == 0 ? one : 0;
+        const double n = sum_of_lanes(s.n, lanes), off = sum_of_lanes(s.n > 0 ? s.n * (s.mean - first) : 0, lanes);
+        const double mean = n > 0 ? first + off / n : 0, apart = mean - s.mean;
+        s = {n, mean, sum_of_lanes(s.n > 0 ? s.squares + s.n * apart * apart : 0, lanes)};
+    }
     __device__ __forceinline__ double finished(const state &s) const
     {
-        const double variance = s.squares / divisor;
+        const double squares = s.squares < 0 ? 0 : s.squares;
+        const double variance = sizeof(M) == sizeof(double) ? squares / divisor : squares * inverse;
         return root ? sqrt(variance) : variance;
     }
     __device__ __forceinline__ void store(const state &s, int64_t i) const

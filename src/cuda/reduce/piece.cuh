@@ -17,8 +17,10 @@ struct piece {
 
 __device__ __forceinline__ piece piece_of(const pc__cuda_reduction &r)
 {
-    const int64_t id = static_cast<int64_t>(blockIdx.x) * (blockDim.x / r.lanes) + threadIdx.x / r.lanes;
-    const int64_t last = r.outer * r.parts - 1, mine = min(id, last), row = quotient(mine, r.parts);
+    const int shift = __ffs(r.lanes) - 1; /* a division takes as long as some rows */
+    const int64_t id = static_cast<int64_t>(blockIdx.x) * (blockDim.x >> shift) + (threadIdx.x >> shift);
+    const int64_t last = r.outer * r.parts - 1, mine = min(id, last),
+                  row = r.parts == 1 ? mine : quotient(mine, r.parts);
     const int64_t begin = (mine - row * r.parts) * r.piece;
     return {id, row, begin, static_cast<unsigned>(min(r.piece, r.reduced - begin)), id <= last};
 }

@@ -1,4 +1,6 @@
-/* reduce.c: sums, maxima and minima of [outer, reduced, inner], in one pass or two; of inputs with gaps by short.c. */
+/* reduce.c: sums, maxima and minima of [outer, reduced, inner], in one pass or two; of few short rows by few.cu, and of inputs with
+ * gaps by short.c. */
+#include "cuda/reduce/few.h"
 #include "cuda/reduce/plan.h"
 
 /* Rows of some length that begin, or end, inside of an access. */
@@ -12,6 +14,26 @@ static bool begins_anywhere(const pc__reduce_attributes *a, const pc_tensor *t)
 static pc__reduce_attributes rest_of(const pc__cuda_reduction *first)
 {
     return (pc__reduce_attributes){.outer = first->outer, .reduced = first->parts, .inner = first->inner};
+}
+
+/* Rows of at least so many elements, where a warp for each is fastest. */
+static bool is_few(pc_stream *stream, const pc_call *call, int64_t least, pc__cuda_few *few)
+{
+    enum { ROWS = PC__FEW_ROWS / 2 /* more of them fill the device otherwise */ };
+    const pc__reduce_attributes *a = call->attributes;
+    const pc_tensor *t = call->in[0];
+    if (a->inner > 1 || a->outer > ROWS || a->reduced < least || a->reduced > PC__FEW_ELEMENTS || !pc__is_contiguous(t))
+        return false;
+    *few = (pc__cuda_few){.rows = (unsigned)a->outer,
+                          .n = (unsigned)a->reduced,
+                          .in = pc__data(t),
+                          .out = pc__data(call->out[0]),
+                          .from = t->dtype,
+                          .to = call->out[0]->dtype,
+                          .divisor = a->divisor,
+                          .early = pc__cuda_early(stream),
+                          .queue = pc__cuda_queue(stream)};
+    return true;
 }
 
 /* The second pass of a sum. */
@@ -54,10 +76,15 @@ PC__CUDA_KERNEL(sum)
     PC__TRY(pc__cuda_takes(call, PC__FLOATS | PC__BIT(PC_I64)));
     if (a->outer * a->inner == 0)
         return PC_OK;
+    pc__cuda_few few;
+    if (is_few(stream, call, 1, &few)) {
+        pc__cuda_few_sum(&few);
+        return pc__cuda_launched(call);
+    }
     const bool anywhere = begins_anywhere(a, t);
-    pc__cuda_short few;
-    if (pc__cuda_plan_short(stream, a, t, pc__cuda_pack_at(a, pc__data(t), pc__cuda_vector_of(dtype)), true, &few))
-        return sum_short(stream, call, &few, between);
+    pc__cuda_short some;
+    if (pc__cuda_plan_short(stream, a, t, pc__cuda_pack_at(a, pc__data(t), pc__cuda_vector_of(dtype)), true, &some))
+        return sum_short(stream, call, &some, between);
     pc__cuda_reduction first =
         pc__cuda_plan(stream, a, pc__data(t), pc_dtype_size(t->dtype), pc__cuda_vector_of(dtype), true, anywhere);
     first.layout = anywhere ? PC__REDUCE_ANYWHERE : first.layout;
@@ -101,6 +128,7 @@ static pc_status best_of_rows(pc_stream *stream, const pc_call *call, int dtype,
 
 static pc_status extreme(pc_stream *stream, const pc_call *call, int least)
 {
+    enum { LEAST = 16 /* elements of a row for a warp */ };
     const pc__reduce_attributes *a = call->attributes;
     const pc_tensor *t = call->in[0];
     const int dtype = t->dtype == PC_BOOL ? PC_U8 : t->dtype;
@@ -108,14 +136,21 @@ static pc_status extreme(pc_stream *stream, const pc_call *call, int least)
     if (a->outer * a->inner == 0)
         return PC_OK;
     const bool rows = a->inner == 1;
-    pc__cuda_short few;
-    if (pc__cuda_plan_short(stream, a, t, 1, false, &few)) {
+    pc__cuda_few few;
+    if (rows && a->whole && pc__is_contiguous(t))
+        return best_of_rows(stream, call, dtype, least);
+    if (is_few(stream, call, LEAST, &few)) {
         few.least = least;
-        pc__cuda_short_max(&few, pc__data(t), dtype, pc__data(call->out[0]), pc__data(call->out[1]));
+        few.places = pc__data(call->out[1]);
+        pc__cuda_few_max(&few);
         return pc__cuda_launched(call);
     }
-    if (rows && a->whole)
-        return best_of_rows(stream, call, dtype, least);
+    pc__cuda_short some;
+    if (pc__cuda_plan_short(stream, a, t, 1, false, &some)) {
+        some.least = least;
+        pc__cuda_short_max(&some, pc__data(t), dtype, pc__data(call->out[0]), pc__data(call->out[1]));
+        return pc__cuda_launched(call);
+    }
     pc__cuda_reduction first =
         pc__cuda_plan(stream, a, pc__data(t), size, rows ? pc__cuda_vector_of(dtype) : 1, true, rows);
     first.least = least;

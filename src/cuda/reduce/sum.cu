@@ -51,10 +51,12 @@ struct piece {
 __device__ __forceinline__ piece piece_of(const pc__cuda_reduction &r)
 {
     piece p;
-    p.lane = threadIdx.x % r.lanes;
-    p.id = static_cast<int64_t>(blockIdx.x) * (blockDim.x / r.lanes) + threadIdx.x / r.lanes;
+    const int shift = __ffs(r.lanes) - 1; /* a division takes as long as some rows */
+    p.lane = threadIdx.x & (r.lanes - 1);
+    p.id = static_cast<int64_t>(blockIdx.x) * (blockDim.x >> shift) + (threadIdx.x >> shift);
     p.there = p.id < r.outer * r.parts;
-    const int64_t row = p.there ? quotient(p.id, r.parts) : 0, begin = p.there ? (p.id - row * r.parts) * r.piece : 0;
+    const int64_t whole = r.parts == 1 ? p.id : quotient(p.id, r.parts), row = p.there ? whole : 0,
+                  begin = p.there ? (p.id - row * r.parts) * r.piece : 0;
     p.at = row * r.reduced + begin;
     p.n = p.there ? min(r.piece, r.reduced - begin) : 0;
     return p;
