@@ -89,8 +89,9 @@ template <class T, class O> __global__ void __launch_bounds__(THREADS, 2) plain_
     }
 }
 
-/* W neighbours to a thread: an access. Rows of c are `pitch` apart, the first n elements of each have a bias. */
-template <class T, int W>
+/* W neighbours to a thread: an access. Rows of c are `pitch` apart, the first n elements of each have a bias. WHOLE: n, pitch and
+ * places are multiples of W, so that neighbours have neighbours of the bias. */
+template <class T, int W, bool WHOLE>
 __global__ void __launch_bounds__(THREADS) finish_kernel(T *__restrict__ c, const T *__restrict__ bias, int activation,
                                                          long long count, long long n, long long pitch)
 {
@@ -101,22 +102,30 @@ __global__ void __launch_bounds__(THREADS) finish_kernel(T *__restrict__ c, cons
     const long long i = ((long long)blockIdx.x * THREADS + threadIdx.x) * W;
     if (i >= count)
         return;
-    long long column = i - quotient(i, pitch) * pitch;
-    pack y;
-    if (i + W <= count)
+    long long column = bias ? i - quotient(i, pitch) * pitch : 0;
+    pack y, b = {};
+    if (i + W <= count) {
         y = *reinterpret_cast<const pack *>(c + i);
-    else
+    } else {
+#pragma unroll
         for (int j = 0; j < W; j++)
             y.at[j] = c[min(i + j, count - 1)];
+    }
+    if (WHOLE && bias && column < n)
+        b = *reinterpret_cast<const pack *>(bias + column);
 #pragma unroll
     for (int j = 0; j < W; j++) {
-        y.at[j] = T(activated(activation, M(y.at[j]) + (bias && column < n ? M(bias[column]) : M(0))));
+        const T some = WHOLE || !bias || column >= n ? b.at[j] : bias[column];
+        y.at[j] = T(activated(activation, M(y.at[j]) + M(some)));
         column = column + 1 == pitch ? 0 : column + 1;
     }
-    if (i + W <= count)
+    if (i + W <= count) {
         *reinterpret_cast<pack *>(c + i) = y;
-    else
-        for (int j = 0; i + j < count; j++)
+        return;
+    }
+#pragma unroll
+    for (int j = 0; j < W; j++)
+        if (i + j < count)
             c[i + j] = y.at[j];
 }
 
@@ -127,19 +136,23 @@ template <class T, class O = T> void plain(cudaStream_t queue, const pc__cuda_ge
     plain_kernel<T, O><<<grid, THREADS, 0, queue>>>(*g);
 }
 
-template <class T, int W> void finish_by(cudaStream_t queue, const pc__cuda_gemm *g)
+template <class T, int W, bool WHOLE> void finish_by(cudaStream_t queue, const pc__cuda_gemm *g)
 {
     const long long pitch = pc__cuda_gemm_row(g), count = g->batch * g->m * pitch, threads = (count + W - 1) / W;
-    finish_kernel<T, W><<<(unsigned)((threads + THREADS - 1) / THREADS), THREADS, 0, queue>>>(
+    finish_kernel<T, W, WHOLE><<<(unsigned)((threads + THREADS - 1) / THREADS), THREADS, 0, queue>>>(
         (T *)g->c, (const T *)g->bias, g->activation, count, (long long)g->n, pitch);
 }
 
 template <class T> void finish(cudaStream_t queue, const pc__cuda_gemm *g)
 {
-    if (sizeof(T) == 2 && (uintptr_t)g->c % 16 == 0) /* of floats, four a thread take longer than one */
-        finish_by<T, 8>(queue, g);
+    constexpr int W = 16 / sizeof(T);
+    const bool aligned = (uintptr_t)g->c % 16 == 0;
+    if (aligned && (uintptr_t)g->bias % 16 == 0 && g->n % W == 0 && pc__cuda_gemm_row(g) % W == 0)
+        finish_by<T, W, true>(queue, g);
+    else if (aligned)
+        finish_by<T, W, false>(queue, g);
     else
-        finish_by<T, 1>(queue, g);
+        finish_by<T, 1, false>(queue, g);
 }
 
 } // namespace
