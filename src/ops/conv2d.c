@@ -67,13 +67,15 @@ static pc_tensor *ordered(pc_tensor *weight)
 }
 
 /* Pooling as an op of its own, and the activation too where kernels do not know it. `apart`: none but ReLU they do, nor
- * another memory order. */
+ * another memory order. ReLU they do behind a bias: without one it is done on the way to that order, which reads all anyway. */
 static pc_tensor *then(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn_conv2d_options spec, bool apart,
                        bool planes)
 {
-    const bool fused = apart ? spec.activation == PC_ACTIVATION_RELU : pc__activation_row_of(spec.activation)->fused;
-    const pc_activation_kind activation = fused ? PC_ACTIVATION_NONE : spec.activation;
     const int pool = spec.pool;
+    const bool turns = planes && pool == 1 && !bias;
+    const bool fused =
+        apart ? spec.activation == PC_ACTIVATION_RELU && !turns : pc__activation_row_of(spec.activation)->fused;
+    const pc_activation_kind activation = fused ? PC_ACTIVATION_NONE : spec.activation;
     pc_tensor *result = NULL;
     spec.activation = fused ? spec.activation : PC_ACTIVATION_NONE;
     spec.pool = 1;

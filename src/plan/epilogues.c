@@ -128,6 +128,15 @@ static bool is_alone(const pc__epilogues *s, const pc__epilogue *e)
     return true;
 }
 
+/* A ReLU behind no bias, in front of a copy into C order that the product does not do: it costs nothing on the way there, while the
+ * product would do it in a pass of its own. */
+static bool goes_with_copy(const pc__epilogues *s, const pc__epilogue *e)
+{
+    return e->last == PC__STEP_ACTIVATION && e->step[PC__STEP_C_ORDER] >= 0 && e->step[PC__STEP_POOL] < 0 &&
+           e->backward < 0 && pc__node(s, e->product)->call->n_in == 2 &&
+           pc__activation_by_op(pc__node(s, e->step[PC__STEP_ACTIVATION])->call->op) == PC_ACTIVATION_RELU;
+}
+
 /* As many steps as can be. */
 static void visit(pc__epilogues *s, int product)
 {
@@ -136,7 +145,8 @@ static void visit(pc__epilogues *s, int product)
         return;
     for (int last = PC__EPILOGUE_STEPS - 1; last >= 0; last--) {
         e.last = (pc__epilogue_step)last;
-        if (e.step[last] >= 0 && pc__epilogue_gradient(s, &e) && is_alone(s, &e) && pc__epilogue_is_taken(s, &e)) {
+        if (e.step[last] >= 0 && pc__epilogue_gradient(s, &e) && !goes_with_copy(s, &e) && is_alone(s, &e) &&
+            pc__epilogue_is_taken(s, &e)) {
             pc__epilogue_fuse(s, &e);
             return;
         }
