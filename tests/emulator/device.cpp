@@ -72,6 +72,11 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int)
     p->maxThreadsPerBlock = emulator::MOST_THREADS;
     return cudaSuccess;
 }
+cudaError_t cudaGetDevice(int *device)
+{
+    *device = 0;
+    return cudaSuccess;
+}
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int)
 {
     switch (attribute) {
@@ -83,6 +88,9 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int)
         break;
     case cudaDevAttrMultiProcessorCount:
         *value = MULTIPROCESSORS;
+        break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+        *value = int(emulator::MOST_SHARED);
         break;
     default:
         *value = 1; // it can

@@ -264,7 +264,7 @@ bool pc__conv_is_few(const pc__conv_shape *s)
 /* Ours reads the gradient once, and so for all taps that it has registers for. */
 bool pc__conv_is_single(const pc__conv_shape *s)
 {
-    enum { PLACES = 16384, TAPS = 25 };
+    enum { PLACES = 16384, TAPS = 49 };
     return s->direction == PC__CONV_INPUT && s->dtype != PC_F64 && s->c == 1 && s->o > 8 && taps_of(s) > 1 &&
            taps_of(s) <= TAPS && places_of(s) >= PLACES;
 }

@@ -11,11 +11,10 @@
 namespace
 {
 
-constexpr int THREADS = 256, FOUR = 4, TAPS_MOST = 25;
-constexpr size_t WEIGHTS_MOST = (size_t)48 << 10; /* bytes */
+constexpr int THREADS = 256, FOUR = 4, TAPS_FEW = 9, TAPS_SOME = 25, TAPS_MOST = 49;
 
 /* Places of a thread whose sums for so many taps fit into registers. */
-template <int TAPS> constexpr int PLACES = TAPS <= 9 ? 4 : 2;
+template <int TAPS> constexpr int PLACES = TAPS <= TAPS_FEW ? 4 : 2;
 
 struct operands {
     const void *weight, *y, *dy;
@@ -171,6 +170,30 @@ tiling tiling_of(const pc__cuda_conv *s, int places)
     return best;
 }
 
+/* No less than any tiling takes. */
+template <int TAPS> size_t most_bytes(const pc__cuda_conv *s)
+{
+    return ((size_t)over(s->o, FOUR) * TAPS * FOUR + (size_t)TAPS * PLACES<TAPS> * THREADS) * sizeof(float);
+}
+
+size_t bytes_for(const pc__cuda_conv *s)
+{
+    const int taps = s->kh * s->kw;
+    return taps <= TAPS_FEW    ? most_bytes<TAPS_FEW>(s)
+           : taps <= TAPS_SOME ? most_bytes<TAPS_SOME>(s)
+                               : most_bytes<TAPS_MOST>(s);
+}
+
+/* Shared memory that a block may have on the current device. */
+size_t room_of_block()
+{
+    int device = 0, most = 0;
+    if (cudaGetDevice(&device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) != cudaSuccess)
+        (void)cudaGetLastError();
+    return (size_t)most;
+}
+
 template <class T, int TAPS, bool WHOLE> void launch(cudaStream_t queue, const pc__cuda_conv *s, const operands &d)
 {
     const tiling t = tiling_of(s, PLACES<TAPS> * THREADS);
@@ -196,7 +219,7 @@ bool pc__cuda_conv_single_fits(const pc__cuda_conv *s)
     const long long pixels = (long long)s->h * s->w, area = (long long)s->kh * s->kw;
     return s->c == 1 && s->pool == 1 && s->dtype != PC__CUDA_F64 && s->n > 0 && s->o > 0 && area > 0 &&
            area <= TAPS_MOST && s->yh > 0 && s->yw > 0 && pixels > 0 && s->n * pixels < 1 << 30 && s->ph < 1 << 24 &&
-           s->pw < 1 << 24 && ((size_t)s->o + FOUR) * (area <= 9 ? 9 : TAPS_MOST) * sizeof(float) <= WEIGHTS_MOST;
+           s->pw < 1 << 24 && s->o < 1 << 16 && bytes_for(s) <= room_of_block();
 }
 
 void pc__cuda_conv_single_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y,
@@ -205,8 +228,11 @@ void pc__cuda_conv_single_input(cudaStream_t queue, const pc__cuda_conv *s, cons
     const operands d = {weight, needs_y(*s) ? y : NULL, dy, dx};
     with_number(s->dtype, [&](auto number) {
         if constexpr (sizeof(number) < sizeof(double)) {
-            if (s->kh * s->kw <= 9)
-                launch_taps<decltype(number), 9>(queue, s, d);
+            const int taps = s->kh * s->kw;
+            if (taps <= TAPS_FEW)
+                launch_taps<decltype(number), TAPS_FEW>(queue, s, d);
+            else if (taps <= TAPS_SOME)
+                launch_taps<decltype(number), TAPS_SOME>(queue, s, d);
             else
                 launch_taps<decltype(number), TAPS_MOST>(queue, s, d);
         }

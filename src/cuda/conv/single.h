@@ -8,7 +8,8 @@
 extern "C" {
 #endif
 
-/* True where it does it: one channel, up to 25 taps, no pooling, no doubles, and weights that fit into shared memory. */
+/* True where it does it: one channel, up to 49 taps, no pooling, no doubles, and what a block has fits into
+ * shared memory of the current device. */
 bool pc__cuda_conv_single_fits(const pc__cuda_conv *s);
 
 /* As pc__cuda_conv_input, without scratch memory. */
