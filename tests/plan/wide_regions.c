@@ -190,6 +190,35 @@ static void results_beyond_a_region_are_another(void **state)
     assert_no_leak();
 }
 
+/* A number that goes through the other type of 16 bits loses what that has not, in a recording too. */
+static void steps_of_the_other_type_round(void **state)
+{
+    (void)state;
+    pc_seed(7);
+    for (int i = 0; i < 2; i++)
+        PC_SCOPE {
+            const pc_dtype dtype = i ? PC_F16 : PC_BF16, other = i ? PC_BF16 : PC_F16;
+            const pc_shape all = PC_SHAPE(1 << 19);
+            pc_tensor *x = pc_cast(pc_mul_scalar(pc_randn(all, PC_F32, test_device()), 3e4), dtype);
+            pc_tensor *out[2] = {pc_zeros(all, dtype, test_device()), pc_zeros(all, dtype, test_device())};
+            for (int k = 0; k < 2; k++) {
+                if (k)
+                    begin();
+                PC_SCOPE {
+                    pc_tensor *between = pc_neg(pc_add_scalar(pc_cast(x, other), 1));
+                    assert_ok(pc_copy(out[k], pc_relu(pc_cast(between, dtype))));
+                }
+            }
+            pc_graph *graph = ended();
+            if (!plain())
+                says(graph, "region");
+            assert_ok(pc_graph_launch(graph, NULL));
+            same(out[0], out[1], "result", i);
+            pc_graph_free(graph);
+        }
+    assert_no_leak();
+}
+
 /* What NaN of 16 bits the host gives comes back as the calls round it. */
 static void clamps_of_any_nan_have_the_bits_of_calls(void **state)
 {
@@ -218,6 +247,7 @@ int main(void)
                                        cmocka_unit_test(floats_have_the_bits_of_calls),
                                        cmocka_unit_test(clamps_have_the_bits_of_calls),
                                        cmocka_unit_test(gradients_by_numbers_are_in_regions),
+                                       cmocka_unit_test(steps_of_the_other_type_round),
                                        cmocka_unit_test(clamps_of_any_nan_have_the_bits_of_calls),
                                        cmocka_unit_test(results_beyond_a_region_are_another)};
     return cmocka_run_group_tests_name("plan.wide_regions", tests, NULL, NULL);

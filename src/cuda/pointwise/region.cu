@@ -65,10 +65,10 @@ template <int N> __device__ __forceinline__ item<N> brief(int function, const it
 }
 
 /* The most frequent ones are asked for in front of the table of all, whose place in it must be read from memory. */
-template <int N>
+template <int N, region_kind KIND>
 __device__ __forceinline__ item<N> apply_function(int function, int dtype, const item<N> &a, const item<N> &b)
 {
-    if (dtype != PC__CUDA_F32 && is_brief(function))
+    if (KIND != FLOATS && dtype != PC__CUDA_F32 && is_brief(function))
         return brief(function, a, b);
     if (function == PC__REGION_CAST)
         return a;
@@ -103,9 +103,12 @@ template <class T, int N> __device__ __forceinline__ item<N> rounded_to(item<N> 
     return x;
 }
 
-template <int N> __device__ __forceinline__ item<N> rounded(const item<N> &x, int dtype)
+template <int N, region_kind KIND> __device__ __forceinline__ item<N> rounded(const item<N> &x, int dtype)
 {
-    return dtype == PC__CUDA_F32 ? x : dtype == PC__CUDA_BF16 ? rounded_to<pc::bf16>(x) : rounded_to<pc::f16>(x);
+    if (KIND == FLOATS || dtype == PC__CUDA_F32)
+        return x;
+    return KIND == BFLOAT16S || (KIND == ANY && dtype == PC__CUDA_BF16) ? rounded_to<pc::bf16>(x)
+                                                                        : rounded_to<pc::f16>(x);
 }
 
 /* A thread's values in shared memory, by fours, so that a warp's accesses lie in different banks. */
@@ -132,15 +135,15 @@ template <int N> struct values {
 };
 
 /* What a thread has: the inputs, the value of the step before, and those in shared memory. */
-template <int INS, int N, bool HALVES> struct thread_values {
-    raw<N, HALVES> in[INS];
+template <int INS, int N, region_kind KIND> struct thread_values {
+    raw<N, KIND> in[INS];
     item<N> last;
     values<N> kept;
 };
 
-template <int INS, int N, bool HALVES>
+template <int INS, int N, region_kind KIND>
 __device__ __forceinline__ item<N> operand(const pc__cuda_region &r, int k, int which,
-                                           const thread_values<INS, N, HALVES> &own)
+                                           const thread_values<INS, N, KIND> &own)
 {
     if (which == PC__REGION_NUMBER) {
         item<N> x;
@@ -151,7 +154,7 @@ __device__ __forceinline__ item<N> operand(const pc__cuda_region &r, int k, int 
     }
     if (which >= r.region.ins)
         return which == r.region.ins + k - 1 ? own.last : own.kept.get(r.slot[which - r.region.ins]);
-    raw<N, HALVES> x = own.in[0];
+    raw<N, KIND> x = own.in[0];
 #pragma unroll
     for (int i = 1; i < INS; i++)
         if (which == i)
@@ -159,12 +162,12 @@ __device__ __forceinline__ item<N> operand(const pc__cuda_region &r, int k, int 
     return numbers_of(x, r.in_dtype[which]);
 }
 
-template <int N>
+template <int N, region_kind KIND>
 __device__ __forceinline__ void write(const pc__cuda_region &r, int k, uint32_t i, uint32_t n, const item<N> &x)
 {
-    if (r.out_dtype[k] == PC__CUDA_F32)
+    if (KIND == FLOATS || (KIND == ANY && r.out_dtype[k] == PC__CUDA_F32))
         store<float>(r.out[k], i, n, x);
-    else if (r.out_dtype[k] == PC__CUDA_BF16)
+    else if (KIND == BFLOAT16S || (KIND == ANY && r.out_dtype[k] == PC__CUDA_BF16))
         store<pc::bf16>(r.out[k], i, n, x);
     else
         store<pc::f16>(r.out[k], i, n, x);
@@ -173,12 +176,12 @@ __device__ __forceinline__ void write(const pc__cuda_region &r, int k, uint32_t 
 enum { NOWHERE = 255 };
 
 /* Of up to INS inputs: few take few registers, and a multiprocessor has room for all the threads that it can have. */
-template <int INS, int N, bool HALVES>
+template <int INS, int N, region_kind KIND>
 __global__ void __launch_bounds__(REGION_THREADS, INS == 1 && N == FEW ? 2048 / REGION_THREADS : 0)
     run_region(const __grid_constant__ pc__cuda_region r)
 {
     extern __shared__ __align__(16) char shared[];
-    thread_values<INS, N, HALVES> own;
+    thread_values<INS, N, KIND> own;
     own.kept.own = reinterpret_cast<float4 *>(shared) + threadIdx.x;
     const uint32_t count = uint32_t(r.region.count), i = (blockIdx.x * REGION_THREADS + threadIdx.x) * N;
     pc::wait_for_earlier();
@@ -188,17 +191,17 @@ __global__ void __launch_bounds__(REGION_THREADS, INS == 1 && N == FEW ? 2048 / 
 #pragma unroll
     for (int k = 0; k < INS; k++)
         if (k < r.region.ins)
-            own.in[k] = fetch<N, HALVES>(r, k, i, n);
+            own.in[k] = fetch<N, KIND>(r, k, i, n);
 #pragma unroll 1
     for (int k = 0; k < r.region.steps; k++) {
         const pc__region_step s = r.region.step[k];
         const item<N> a = operand(r, k, s.a, own), b = s.b == s.a ? a : operand(r, k, s.b, own);
-        own.last = rounded(apply_function(s.function, s.dtype, a, b), s.dtype);
+        own.last = rounded<N, KIND>(apply_function<N, KIND>(s.function, s.dtype, a, b), s.dtype);
         if (r.slot[k] != NOWHERE)
             own.kept.put(r.slot[k], own.last);
         for (int o = 0; o < r.region.outs; o++)
             if (r.region.out[o] == r.region.ins + k)
-                write(r, o, i, n, own.last);
+                write<N, KIND>(r, o, i, n, own.last);
     }
 }
 
@@ -216,31 +219,33 @@ int give_slots(pc__cuda_region *r)
     return slots;
 }
 
-template <int INS, int N, bool HALVES> void launch_with(const pc__cuda_region *r, int slots)
+template <int INS, int N, region_kind KIND> void launch_with(const pc__cuda_region *r, int slots)
 {
     const int64_t items = (r->region.count + N - 1) / N;
     const size_t bytes = (size_t)slots * REGION_THREADS * sizeof(item<N>);
-    (void)pc::start_grid(run_region<INS, N, HALVES>, dim3((unsigned)((items + REGION_THREADS - 1) / REGION_THREADS)),
+    (void)pc::start_grid(run_region<INS, N, KIND>, dim3((unsigned)((items + REGION_THREADS - 1) / REGION_THREADS)),
                          dim3(REGION_THREADS), bytes, r->queue, r->early, *r);
 }
 
-template <int N, bool HALVES> void launch(const pc__cuda_region *r, int slots)
+template <int N, region_kind KIND> void launch(const pc__cuda_region *r, int slots)
 {
-    r->region.ins <= 1   ? launch_with<1, N, HALVES>(r, slots)
-    : r->region.ins <= 3 ? launch_with<3, N, HALVES>(r, slots)
-                         : launch_with<PC__REGION_IN, N, HALVES>(r, slots);
+    r->region.ins <= 1   ? launch_with<1, N, KIND>(r, slots)
+    : r->region.ins <= 3 ? launch_with<3, N, KIND>(r, slots)
+                         : launch_with<PC__REGION_IN, N, KIND>(r, slots);
 }
 
-/* 16-bit numbers have as many neighbours as an access holds, where these are enough work for the chip and leave room in
- * shared memory for many threads. */
-bool has_many_halves(const pc__cuda_region *r, int slots)
+/* The kind of one dtype where all inputs, outputs and steps have that; of 16 bits, steps may be float32 too. */
+region_kind kind_of(const pc__cuda_region *r)
 {
-    bool narrow = r->region.count >= MANY_COUNT && slots <= MANY_SLOTS;
+    const int dtype = r->out_dtype[0];
+    bool alike = true;
     for (int k = 0; k < r->region.ins; k++)
-        narrow = narrow && r->in_dtype[k] != PC__CUDA_F32;
+        alike = alike && r->in_dtype[k] == dtype;
     for (int k = 0; k < r->region.outs; k++)
-        narrow = narrow && r->out_dtype[k] != PC__CUDA_F32;
-    return narrow;
+        alike = alike && r->out_dtype[k] == dtype;
+    for (int k = 0; k < r->region.steps; k++)
+        alike = alike && (r->region.step[k].dtype == dtype || r->region.step[k].dtype == PC__CUDA_F32);
+    return !alike ? ANY : dtype == PC__CUDA_F32 ? FLOATS : dtype == PC__CUDA_F16 ? FLOAT16S : BFLOAT16S;
 }
 
 } // namespace
@@ -250,11 +255,14 @@ void pc__cuda_region_run(const pc__cuda_region *region)
     if (pc__cuda_region_bounds(region))
         return;
     pc__cuda_region r = *region;
+    const region_kind kind = kind_of(&r);
     const int slots = give_slots(&r);
-    if (has_many_halves(&r, slots))
-        launch<MANY, true>(&r, slots);
-    else if ((r.region.ins == 2 || r.region.ins == 3) && r.region.count >= MANY_FLOATS && slots <= MANY_SLOTS)
-        launch_with<3, MANY, false>(&r, slots);
+    const bool two_or_three = r.region.ins == 2 || r.region.ins == 3;
+    /* Neighbours fill an access where they are enough work for the chip and leave room in shared memory for many threads. */
+    if (is_half(kind) && r.region.count >= MANY_COUNT && slots <= MANY_SLOTS)
+        kind == FLOAT16S ? launch<MANY, FLOAT16S>(&r, slots) : launch<MANY, BFLOAT16S>(&r, slots);
+    else if (two_or_three && r.region.count >= MANY_FLOATS && slots <= MANY_SLOTS)
+        kind == FLOATS ? launch_with<3, MANY, FLOATS>(&r, slots) : launch_with<3, MANY, ANY>(&r, slots);
     else
-        launch<FEW, false>(&r, slots);
+        kind == FLOATS ? launch<FEW, FLOATS>(&r, slots) : launch<FEW, ANY>(&r, slots);
 }
