@@ -3,7 +3,7 @@
  * Where all operands are dense, a thread takes one item and there are as many blocks as that needs: `flat`. Its
  * parameters are the addresses; those of the other, which walks, are some 300 bytes, which each launch writes.
  *
- * Walking, a block takes tiles of 4 items per thread, a warp's accesses next to each other; with packs that is 64 bytes
+ * Walking, a block takes tiles of 4 items per thread, or 2, a warp's accesses next to each other; with packs that is 64 bytes
  * per thread and operand under way before the first use, which is what it takes to fill the memory pipes. There are
  * more blocks than fit at once, so that the hardware evens out the load; only beyond that limit do blocks loop. */
 #ifndef PC__CUDA_LOOP_CUH
@@ -16,7 +16,7 @@
 namespace pc
 {
 
-constexpr int AT_ONCE = 4; /* items of a thread */
+constexpr int AT_ONCE = 4; /* items of a thread at most */
 constexpr int THREADS = 256;
 constexpr int BLOCKS = 512; /* for each multiprocessor */
 
@@ -25,17 +25,17 @@ template <class T, int N> struct alignas(sizeof(T) * N) pack {
     T v[N];
 };
 
-/* Where AT_ONCE items of each of K operands begin, in elements. */
-template <int K> struct places {
-    uint32_t at[K][AT_ONCE];
+/* Where U items of each of K operands begin, in elements. */
+template <int K, int U> struct places {
+    uint32_t at[K][U];
 };
 
 /* The items first, first + blockDim.x, ... Beyond the end it is the last one over and over: loads need no condition. */
-template <int K> __device__ __forceinline__ void locate(const pc__cuda_walk &w, uint32_t first, places<K> &p)
+template <int K, int U> __device__ __forceinline__ void locate(const pc__cuda_walk &w, uint32_t first, places<K, U> &p)
 {
-    uint32_t rest[AT_ONCE];
+    uint32_t rest[U];
 #pragma unroll
-    for (int u = 0; u < AT_ONCE; u++) {
+    for (int u = 0; u < U; u++) {
         rest[u] = min(first + u * blockDim.x, w.count - 1);
 #pragma unroll
         for (int k = 0; k < K; k++)
@@ -45,7 +45,7 @@ template <int K> __device__ __forceinline__ void locate(const pc__cuda_walk &w, 
     for (int d = w.ndim - 1; d > 0; d--) {
         const pc__cuda_divisor shape = {w.shape[d], w.magic[d], w.shift[d]};
 #pragma unroll
-        for (int u = 0; u < AT_ONCE; u++) {
+        for (int u = 0; u < U; u++) {
             const uint32_t outer = over(rest[u], shape), own = rest[u] - outer * shape.by;
 #pragma unroll
             for (int k = 0; k < K; k++)
@@ -54,21 +54,20 @@ template <int K> __device__ __forceinline__ void locate(const pc__cuda_walk &w, 
         }
     }
 #pragma unroll
-    for (int u = 0; u < AT_ONCE; u++)
+    for (int u = 0; u < U; u++)
 #pragma unroll
         for (int k = 0; k < K; k++)
             p.at[k][u] += rest[u] * w.strides[k][0];
 }
 
 /* ODD: the walk may have operands that repeat an element or lie askew. Without the question all loads go out in one row. */
-template <bool ODD, class T, int N>
-__device__ __forceinline__ void load(const pc__cuda_walk &w, int k, const uint32_t (&at)[AT_ONCE],
-                                     pack<T, N> (&x)[AT_ONCE])
+template <bool ODD, class T, int N, int U>
+__device__ __forceinline__ void load(const pc__cuda_walk &w, int k, const uint32_t (&at)[U], pack<T, N> (&x)[U])
 {
     const T *data = reinterpret_cast<const T *>(w.data[k]);
     if (ODD && (w.askew >> k & 1)) {
 #pragma unroll
-        for (int u = 0; u < AT_ONCE; u++)
+        for (int u = 0; u < U; u++)
 #pragma unroll
             for (int n = 0; n < N; n++)
                 x[u].v[n] = data[at[u] + n];
@@ -76,7 +75,7 @@ __device__ __forceinline__ void load(const pc__cuda_walk &w, int k, const uint32
     }
     if (ODD && (w.splat >> k & 1)) {
 #pragma unroll
-        for (int u = 0; u < AT_ONCE; u++) {
+        for (int u = 0; u < U; u++) {
             const T one = data[at[u]];
 #pragma unroll
             for (int n = 0; n < N; n++)
@@ -85,7 +84,7 @@ __device__ __forceinline__ void load(const pc__cuda_walk &w, int k, const uint32
         return;
     }
 #pragma unroll
-    for (int u = 0; u < AT_ONCE; u++)
+    for (int u = 0; u < U; u++)
         x[u] = *reinterpret_cast<const pack<T, N> *>(data + at[u]);
 }
 
@@ -102,6 +101,7 @@ template <class O_, int INPUTS_, class A_ = char, class B_ = char, class C_ = ch
     typedef B_ B;
     typedef C_ C;
     static constexpr int inputs = INPUTS_;
+    static constexpr bool costly = false; /* an element takes several instructions, one behind the other */
     static constexpr int largest(int a, int b)
     {
         return a > b ? a : b;
@@ -123,15 +123,18 @@ __device__ __forceinline__ typename F::O apply(const F &f, typename F::A a, type
         return f(a, b, c);
 }
 
-/* AT_ONCE items of a thread, which begin there */
-template <class F, int N, bool ODD>
+/* Items of a thread: fewer where each takes its time, for the time is that of a thread until large tensors fill the chip. */
+template <class F, int N> constexpr int items_of = N > 1 && F::costly ? AT_ONCE / 2 : AT_ONCE;
+
+/* U items of a thread, which begin there */
+template <class F, int N, bool ODD, int U>
 __device__ __forceinline__ void map_items(const pc__cuda_walk &w, const F &f, uint32_t first,
-                                          const places<F::inputs + 1> &p)
+                                          const places<F::inputs + 1, U> &p)
 {
     typedef typename F::O O;
-    pack<typename F::A, N> a[AT_ONCE] = {};
-    pack<typename F::B, N> b[AT_ONCE] = {};
-    pack<typename F::C, N> c[AT_ONCE] = {};
+    pack<typename F::A, N> a[U] = {};
+    pack<typename F::B, N> b[U] = {};
+    pack<typename F::C, N> c[U] = {};
     if constexpr (F::inputs > 0)
         load<ODD>(w, 1, p.at[1], a);
     if constexpr (F::inputs > 1)
@@ -139,7 +142,7 @@ __device__ __forceinline__ void map_items(const pc__cuda_walk &w, const F &f, ui
     if constexpr (F::inputs > 2)
         load<ODD>(w, 3, p.at[3], c);
 #pragma unroll
-    for (int u = 0; u < AT_ONCE; u++) {
+    for (int u = 0; u < U; u++) {
         if (first + u * blockDim.x >= w.count)
             return; /* a division takes its time */
         pack<O, N> y;
@@ -154,9 +157,10 @@ __device__ __forceinline__ void map_items(const pc__cuda_walk &w, const F &f, ui
 template <class F, int N>
 __global__ void __launch_bounds__(THREADS) map(const __grid_constant__ pc__cuda_walk w, const F f)
 {
-    const uint32_t tile = AT_ONCE * blockDim.x;
+    constexpr int U = items_of<F, N>;
+    const uint32_t tile = U * blockDim.x;
     for (uint32_t base = blockIdx.x * tile; base < w.count; base += gridDim.x * tile) {
-        places<F::inputs + 1> p;
+        places<F::inputs + 1, U> p;
         locate(w, base + threadIdx.x, p);
         wait_for_earlier(); /* the places do not depend on it; every block has an item, so all threads come here */
         if (F::inputs > 0 && N > 1 && (w.splat | w.askew))
@@ -261,8 +265,9 @@ template <class F> void run(const pc__cuda_launch *l, F f)
 {
     if (l->flat)
         return run_flat(l, f);
-    const unsigned threads = threads_for(l->walk.count, AT_ONCE, l->multiprocessors);
-    const unsigned blocks = blocks_for(l->walk.count, threads * AT_ONCE, l->multiprocessors);
+    const unsigned each = l->packed ? items_of<F, F::pack> : items_of<F, 1>;
+    const unsigned threads = threads_for(l->walk.count, each, l->multiprocessors);
+    const unsigned blocks = blocks_for(l->walk.count, threads * each, l->multiprocessors);
     note(l, start(l->packed ? map<F, F::pack> : map<F, 1>, blocks, threads, l->queue, l->early, l->walk, f));
 }
 

@@ -86,16 +86,20 @@ template <class T> __device__ __forceinline__ T power(T a, T b)
 #define ROUND(x) rounded_even(x)
 #define POW(x, y) power(x, y)
 
-#define PC__ONE_INPUT(name, f)                                                                                         \
+/* `cost` in additions (ops/pointwise.def). */
+#define PC__IS_COSTLY(cost) static constexpr bool costly = (cost) >= 4;
+#define PC__ONE_INPUT(name, cost, f)                                                                                   \
     template <class T> struct of_##name : shape_of<T, 1, T> {                                                          \
+        PC__IS_COSTLY(cost)                                                                                            \
         __device__ T operator()(T x) const                                                                             \
         {                                                                                                              \
             const math<T> a = x;                                                                                       \
             return static_cast<T>(f);                                                                                  \
         }                                                                                                              \
     };
-#define PC__TWO_INPUTS(name, f)                                                                                        \
+#define PC__TWO_INPUTS(name, cost, f)                                                                                  \
     template <class T> struct of_##name : shape_of<T, 2, T, T> {                                                       \
+        PC__IS_COSTLY(cost)                                                                                            \
         static __device__ T of(math<T> a, math<T> b)                                                                   \
         {                                                                                                              \
             return static_cast<T>(f);                                                                                  \
@@ -118,21 +122,23 @@ template <class T> __device__ __forceinline__ T power(T a, T b)
     };
 
 #define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative)                                               \
-    PC__ONE_INPUT(name, f)                                                                                             \
-    PC__TWO_INPUTS(name##_backward, derivative)
-#define PC__UNARY(name, dtypes, cost, flags, f) PC__ONE_INPUT(name, f)
-#define PC__BINARY(name, dtypes, cost, flags, f) PC__TWO_INPUTS(name, f) PC__TRUTH_##dtypes(name, f)
+    PC__ONE_INPUT(name, cost, f)                                                                                       \
+    PC__TWO_INPUTS(name##_backward, cost, derivative)
+#define PC__UNARY(name, dtypes, cost, flags, f) PC__ONE_INPUT(name, cost, f)
+#define PC__BINARY(name, dtypes, cost, flags, f) PC__TWO_INPUTS(name, cost, f) PC__TRUTH_##dtypes(name, f)
 #include "ops/pointwise.def"
 
 /* In 16 bits (brief.cuh). */
 #define PC__BRIEF(name, T)                                                                                             \
     template <> struct of_##name<T> : shape_of<T, 1, T> {                                                              \
+        PC__IS_COSTLY(4)                                                                                               \
         __device__ T operator()(T x) const                                                                             \
         {                                                                                                              \
             return T(brief_##name::of(float(x)));                                                                      \
         }                                                                                                              \
     };                                                                                                                 \
     template <> struct of_##name##_backward<T> : shape_of<T, 2, T, T> {                                                \
+        PC__IS_COSTLY(4)                                                                                               \
         static __device__ T of(float g, float x)                                                                       \
         {                                                                                                              \
             return T(g * brief_##name::slope(x));                                                                      \
@@ -165,6 +171,7 @@ PC__BRIEF(gelu_tanh, bf16)
 #undef FLOOR
 #undef ROUND
 #undef POW
+#undef PC__IS_COSTLY
 #undef PC__ONE_INPUT
 #undef PC__TWO_INPUTS
 #undef PC__TRUTH_FLOATS
@@ -175,6 +182,7 @@ PC__BRIEF(gelu_tanh, bf16)
 
 /* A function of two inputs with a number for one of them. */
 template <template <class> class F, class T> struct with_number : shape_of<T, 1, T> {
+    static constexpr bool costly = F<T>::costly;
     math<T> number;
     bool first;
     __device__ T operator()(T x) const
