@@ -12,12 +12,14 @@ enum { NAME = 24, TIME = 11, SPREAD = 8, RATE = 15, SHARE = 10 };
 
 static void print_head(const bench *b)
 {
-    char name[PC_DEVICE_NAME_MAX], rate[32];
+    char name[PC_DEVICE_NAME_MAX], rate[32], why[512];
     const bench_limits *l = &b->limits;
     printf("%s", pc_device_name(b->p.device, name));
     if (*l->model)
         printf(", %s", l->model);
     printf("; the host has %d thread%s, SIMD level %s\n", pc_threads_get(), pc_threads_get() == 1 ? "" : "s", l->simd);
+    if (pc_cpu_level_why(why, sizeof why)[0])
+        printf("  no wider SIMD level: %s\n", why);
     if (l->memory.rate > 0)
         printf("  memory at most  %10s  %s\n", cli_rate(l->memory.rate, 1, "B", rate), l->memory.origin);
     if (l->math[BENCH_F32].rate > 0)

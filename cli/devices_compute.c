@@ -23,6 +23,12 @@ void cli_compute_text(void)
     int at = cli_pad(stdout, printf("%s", label), INDENT);
     at = cli_wrap(stdout, list, at, INDENT, cli_width(stdout));
     printf(" (now: %s)\n", pc_device_name(pc_device_current(), name));
+    if (pc_cpu_level_why(why, sizeof why)[0]) {
+        at = cli_pad(stdout, 0, INDENT);
+        at += printf("cpu at SIMD level %s, no wider one: ", pc_cpu_level());
+        cli_wrap(stdout, why, at, INDENT, cli_width(stdout));
+        putchar('\n');
+    }
     for (int type = 0; type < PC_DEVICE_TYPES; type++) {
         if (!pc_device_unavailable_reason((pc_device_type)type, why, sizeof why)[0])
             continue;
@@ -51,5 +57,7 @@ void cli_compute_json(void)
         putchar('}');
         joint = ", ";
     }
-    fputs("]}", stdout);
+    printf("], \"simd\": \"%s\", \"simd_why\": ", pc_cpu_level());
+    cli_json_text(stdout, pc_cpu_level_why(why, sizeof why));
+    putchar('}');
 }

@@ -25,6 +25,13 @@
  * version that no other library asks for. tests/house/exports holds it to exactly that. */
 #define PC__SHARED PC_API
 
+/* What the files of the wider SIMD levels need besides (src/cpu/place), where there are such files: the same way. */
+#if defined(__x86_64__)
+#define PC__FOR_LEVELS PC_API
+#else
+#define PC__FOR_LEVELS
+#endif
+
 /* Record an error with its place. pc__fail gives back `status`; `cause` are words from below, or NULL. */
 #define pc__fail(status, ...) pc__fail_at(__FILE__, __LINE__, (status), NULL, __VA_ARGS__)
 #define pc__fail_cause(status, cause, ...) pc__fail_at(__FILE__, __LINE__, (status), (cause), __VA_ARGS__)
@@ -66,7 +73,7 @@ PC__SHARED pc_status pc__error_put(const pc_error *error);
  * pc__calloc zeroes. pc__realloc moves blocks of pc__alloc; the old block stays valid on failure. */
 PC__SHARED void *pc__alloc(size_t bytes) PC_MUST_USE;
 PC__SHARED void *pc__calloc(size_t count, size_t size) PC_MUST_USE;
-void *pc__alloc_aligned(size_t bytes, size_t alignment) PC_MUST_USE;
+PC__FOR_LEVELS void *pc__alloc_aligned(size_t bytes, size_t alignment) PC_MUST_USE;
 PC__SHARED void *pc__try_alloc_aligned(size_t bytes, size_t alignment) PC_MUST_USE; /* the same, recording no error */
 PC__SHARED void *pc__realloc(void *block, size_t bytes) PC_MUST_USE;
 PC__SHARED char *pc__strdup(const char *text) PC_MUST_USE;
@@ -115,6 +122,9 @@ void pc__log(pc_log_level level, const char *format, ...) PC_PRINTF(2, 3);
 /* Which of the words the variable of the environment says. -1: it is not set or empty; or it says something else, which is
  * told on standard error with the words that there are. */
 int pc__env_word(const char *variable, const char *const *words, int count);
+
+/* Tell on standard error why what the variable asks for cannot be had. */
+void pc__env_unmet(const char *variable, const char *why);
 
 /* Reserve the next step of the calling thread's generator. */
 pc_generator pc__generator_next(void);

@@ -21,7 +21,7 @@
 
 /* Threads that pay for `work` (floating-point operations, or bytes times four): 1 below some microseconds of work, then
  * one per such piece, at most the limit. 1 inside a parallel call. */
-int pc__threads(int64_t work);
+PC__FOR_LEVELS int pc__threads(int64_t work);
 
 /* Call part(context, i) for every i in 0..n-1 on up to `threads` threads, and return when all are done. With one
  * thread, inside another parallel call, or while another thread is in one, everything runs in the calling thread.
@@ -30,6 +30,6 @@ typedef void (*pc__part_fn)(void *context, int64_t i);
 PC__SHARED void pc__parallel(int threads, int64_t n, pc__part_fn part, void *context);
 
 /* Number of the calling thread in its parallel call: 0 to threads - 1; 0 outside. For scratch memory per thread. */
-int pc__thread(void);
+PC__FOR_LEVELS int pc__thread(void);
 
 #endif

@@ -1,4 +1,5 @@
-/* words_env.c: variables of the environment that choose one of some words. */
+/* words_env.c: variables of the environment that choose one of some words. Who set one hears on standard error where that comes
+ * to nothing. */
 #include "base.h"
 
 #include <stdio.h>
@@ -22,4 +23,10 @@ int pc__env_word(const char *variable, const char *const *words, int count)
     if (said && *said)
         tell(variable, said, words, count);
     return -1;
+}
+
+void pc__env_unmet(const char *variable, const char *why)
+{
+    const char *said = getenv(variable);
+    fprintf(stderr, "paracord: %s=%.60s: %s\n", variable, said ? said : "", why);
 }

@@ -11,7 +11,7 @@ typedef struct search {
     const char *file, *entry;
     pc__plugin_file *found;
     char *why;
-    bool done; /* the file is there, whether it can be used or not */
+    bool only_asked, done; /* done: the file is there, whether it can be used or not */
 } search;
 
 static void try_file(search *s, const char *path)
@@ -19,6 +19,7 @@ static void try_file(search *s, const char *path)
     if (s->done || access(path, F_OK) != 0)
         return;
     s->done = true;
+    snprintf(s->found->path, sizeof s->found->path, "%s", path);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *words = dlerror();
@@ -32,7 +33,6 @@ static void try_file(search *s, const char *path)
         return;
     }
     s->found->library = library;
-    snprintf(s->found->path, sizeof s->found->path, "%s", path);
 }
 
 static void try_folder(search *s, const char *folder, const char *below)
@@ -49,7 +49,9 @@ static void try_asked(search *s, const char *path)
     struct stat status;
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const bool is_folder = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-    const bool of_another = !is_folder && strncmp(name, "libparacord-", 12) == 0 && strcmp(name, s->file) != 0;
+    const bool of_ours =
+        !s->only_asked || strncmp(name, "libparacord-", 12) == 0; /* else it is what is asked for, renamed */
+    const bool of_another = !is_folder && of_ours && strcmp(name, s->file) != 0;
     if (is_folder) {
         try_folder(s, path, "");
     } else if (of_another) {
@@ -100,7 +102,7 @@ bool pc__plugin_find(const char *file, const char *entry, bool only_asked, pc__p
     const int before = errno;
     const char *asked = getenv("PARACORD_PLUGIN_PATH");
     *found = (pc__plugin_file){.entry = NULL};
-    search s = {.file = file, .entry = entry, .found = found, .why = why};
+    search s = {.file = file, .entry = entry, .only_asked = only_asked, .found = found, .why = why};
     why[0] = 0;
     if (asked && asked[0])
         try_asked(&s, asked);

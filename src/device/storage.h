@@ -64,7 +64,7 @@ pc__storage *pc__storage_new(pc_stream *stream, size_t bytes, const char *maker)
 pc__storage *pc__storage_block(pc_stream *stream, size_t bytes, const char *maker) PC_MUST_USE;
 
 /* The same where work is being queued on the stream, whose lock is held: only what is there without waiting. */
-pc__storage *pc__storage_at_once(pc_stream *stream, size_t bytes, const char *maker) PC_MUST_USE;
+PC__FOR_LEVELS pc__storage *pc__storage_at_once(pc_stream *stream, size_t bytes, const char *maker) PC_MUST_USE;
 
 /* Give a planned storage memory of its own now: somebody outside of its recording is to use it. Work of `stream` may use
  * it next. No stream's lock is held: the cache may queue a wait. */
@@ -109,6 +109,6 @@ pc__storage *pc__storage_wrap(pc_device device, void *data, size_t bytes, void (
                               void *context) PC_MUST_USE;
 
 void pc__storage_retain(pc__storage *storage);
-void pc__storage_drop(pc__storage *storage);
+PC__FOR_LEVELS void pc__storage_drop(pc__storage *storage);
 
 #endif

@@ -37,8 +37,8 @@ pc_tensor *pc__augment(pc_tensor *pictures, pc_tensor *table, pc_tensor *index,
 /* --- on the host: what the CPU's kernel and pc_augment_apply both run --- */
 
 /* `pixels` (height x width x channels bytes) into `out`, as many floats (augment_host.c). */
-void pc__augment_one(const pc__augment_attributes *attributes, const pc__augment_row *row, const uint8_t *pixels,
-                     int height, int width, int channels, float *out);
+PC__FOR_LEVELS void pc__augment_one(const pc__augment_attributes *attributes, const pc__augment_row *row,
+                                    const uint8_t *pixels, int height, int width, int channels, float *out);
 
 /* Changes of colour, and zeros in the erased part, of what is there (augment_colour.c). */
 void pc__augment_jitter(const pc__augment_row *row, float *out, size_t pixels, int channels);

@@ -39,8 +39,9 @@ pc_status pc__epoch_batch(const pc__epoch_tensors *from, pc_tensor *x, pc_tensor
                           const pc__epoch_batch_attributes *attributes);
 
 /* The host's order (epoch_host.c): what the CPU's kernel runs, and whoever wants to know the samples of a batch. */
-void pc__epoch_order(uint64_t seed, uint64_t epoch, int64_t n, int64_t *order, uint64_t *keys);
+PC__FOR_LEVELS void pc__epoch_order(uint64_t seed, uint64_t epoch, int64_t n, int64_t *order, uint64_t *keys);
 pc__augment_drawn pc__epoch_draw(const pc__augment_plan *plan, uint64_t sample);
-void pc__epoch_table(const pc__augment_plan *plan, const int64_t *order, int64_t n, pc__augment_row *table);
+PC__FOR_LEVELS void pc__epoch_table(const pc__augment_plan *plan, const int64_t *order, int64_t n,
+                                    pc__augment_row *table);
 
 #endif

@@ -15,7 +15,7 @@ typedef struct pc__index_attributes {
 
 /* Elements from one to the next of t's dimensions before `dim`, of it, and of those behind, each taken as one; false where they are none
  * in memory. */
-bool pc__gather_strides(const pc_tensor *t, int dim, int64_t *outer, int64_t *along, int64_t *inner);
+PC__FOR_LEVELS bool pc__gather_strides(const pc_tensor *t, int dim, int64_t *outer, int64_t *along, int64_t *inner);
 
 typedef struct pc__flip_attributes {
     uint64_t dims; /* as bits */

@@ -27,6 +27,6 @@ static inline const pc_op *pc__own_of(const pc__op *op)
 }
 
 pc_status pc__grad_own(pc__grad *grad);
-pc_status pc__own_run(const pc_call *call, pc_op_kernel_fn kernel, void *stream);
+PC__FOR_LEVELS pc_status pc__own_run(const pc_call *call, pc_op_kernel_fn kernel, void *stream);
 
 #endif

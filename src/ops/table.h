@@ -23,7 +23,7 @@ enum pc__op_index {
 #undef PC__OP
 #undef PC__VIEW_OP
 
-extern const pc__op pc__ops[PC__OP_COUNT];
+PC__FOR_LEVELS extern const pc__op pc__ops[PC__OP_COUNT];
 
 /* Describe an output like t: same shape, same memory order where t is dense. */
 void pc__meta_like(pc__meta *meta, const pc_tensor *t, pc_dtype dtype);

@@ -20,11 +20,11 @@ typedef struct pc__floats {
 } pc__floats;
 
 /* True where any tensor of the call has 16-bit numbers. */
-bool pc__has_halves(const pc_call *call);
+PC__FOR_LEVELS bool pc__has_halves(const pc_call *call);
 
 /* The call may have tensors of other dtypes too. PC_ERR_MEMORY; else given back by pc__floats_free, which leaves the
  * backend's memory alone. */
-pc_status pc__floats_make(pc__floats *floats, const pc_call *call);
-void pc__floats_free(pc__floats *floats);
+PC__FOR_LEVELS pc_status pc__floats_make(pc__floats *floats, const pc_call *call);
+PC__FOR_LEVELS void pc__floats_free(pc__floats *floats);
 
 #endif

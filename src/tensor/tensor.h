@@ -66,9 +66,9 @@ void pc__meta_channels_last(pc__meta *meta, pc_dtype dtype, const int64_t shape[
 /* meta describes t (as a view of it). */
 void pc__meta_of(pc__meta *meta, const pc_tensor *t);
 
-bool pc__is_contiguous(const pc_tensor *t);
-bool pc__is_channels_last(const pc_tensor *t); /* 4 dims in n, h, w, c order, and not in C order */
-bool pc__is_dense(const pc_tensor *t);         /* fills its memory without gaps or overlap, in any order */
+PC__FOR_LEVELS bool pc__is_contiguous(const pc_tensor *t);
+PC__FOR_LEVELS bool pc__is_channels_last(const pc_tensor *t); /* 4 dims in n, h, w, c order, and not in C order */
+bool pc__is_dense(const pc_tensor *t); /* fills its memory without gaps or overlap, in any order */
 
 /* dim counted from the end when negative; -1 and PC_ERR_RANGE when there is none such. */
 int pc__dim(const char *who, int64_t dim, int ndim);
