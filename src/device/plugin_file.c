@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <link.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,12 +16,45 @@ typedef struct search {
     bool only_asked, done; /* done: the file is there, whether it can be used or not */
 } search;
 
+/* Where the last part of a library that the loader maps ends in its file; 0: its head cannot be read. */
+static int64_t end_of_parts(int fd)
+{
+    ElfW(Ehdr) head;
+    ElfW(Phdr) part;
+    int64_t end = 0;
+    if (pread(fd, &head, sizeof head, 0) != sizeof head || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
+        return 0;
+    for (size_t i = 0; i < head.e_phnum; i++)
+        if (pread(fd, &part, sizeof part, (off_t)(head.e_phoff + i * sizeof part)) == sizeof part &&
+            part.p_type == PT_LOAD)
+            end = PC__MAX(end, (int64_t)(part.p_offset + part.p_filesz));
+    return end;
+}
+
+/* Of a file that is cut off behind its head the loader maps what is not there, and the process dies of it. What else may be
+ * wrong the loader says. */
+static bool is_cut_off(search *s, const char *path)
+{
+    struct stat status;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    const int64_t end = end_of_parts(fd), bytes = fstat(fd, &status) == 0 ? status.st_size : end;
+    close(fd);
+    if (bytes < end)
+        snprintf(s->why, PC__PLUGIN_WHY, "%.160s is cut off: it has %lld of %lld bytes", path, (long long)bytes,
+                 (long long)end);
+    return bytes < end;
+}
+
 static void try_file(search *s, const char *path)
 {
     if (s->done || access(path, F_OK) != 0)
         return;
     s->done = true;
     snprintf(s->found->path, sizeof s->found->path, "%s", path);
+    if (is_cut_off(s, path))
+        return;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *words = dlerror();
@@ -49,8 +84,8 @@ static void try_asked(search *s, const char *path)
     struct stat status;
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const bool is_folder = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-    const bool of_ours =
-        !s->only_asked || strncmp(name, "libparacord-", 12) == 0; /* else it is what is asked for, renamed */
+    /* A file of another name may be the one that is asked for, renamed; not where the path is meant for others too. */
+    const bool of_ours = !s->only_asked || strncmp(name, "libparacord-", 12) == 0;
     const bool of_another = !is_folder && of_ours && strcmp(name, s->file) != 0;
     if (is_folder) {
         try_folder(s, path, "");
