@@ -1,6 +1,7 @@
-# Where the SIMD levels go that paracord_levels() has compiled. The static library has them all inside. So has the shared one, but
-# on x86-64, where v3 and v4 are more than half of it and a machine uses one: there these are libparacord-cpu-v3.so and
-# libparacord-cpu-v4.so, which lie beside it and call its functions. Sanitizers have programs of one piece.
+# Where the SIMD levels go that paracord_levels() has compiled. The static library has them all inside. So has the
+# shared one, but on x86-64, where v3 and v4 are more than half of it and a machine uses one: there these are
+# libparacord-cpu-v3.so and libparacord-cpu-v4.so, which lie beside it and call its functions. Sanitizers have programs
+# of one piece.
 set(PARACORD_LEVEL_FILES) # their targets
 
 macro(paracord_level_files)
@@ -29,11 +30,12 @@ endmacro()
 
 # What a level and the library have in common: the headers of its floor and of those below, and its own sources.
 function(paracord_level_build)
-  file(GLOB common CONFIGURE_DEPENDS include/paracord/*.h src/base/*.h src/device/*.h src/tensor/*.h src/ops/*.h src/ops/*.def
-    src/cpu/*.h src/cpu/place/*.h src/cpu/level/*)
+  file(GLOB common CONFIGURE_DEPENDS include/paracord/*.h src/base/*.h src/device/*.h src/tensor/*.h src/ops/*.h
+    src/ops/*.def src/cpu/*.h src/cpu/place/*.h src/cpu/level/*)
   set(made ${PROJECT_BINARY_DIR}/level_build.c)
   add_custom_command(OUTPUT ${made} DEPENDS ${common} ${PROJECT_SOURCE_DIR}/cmake/build_hash.cmake VERBATIM
-    COMMAND ${CMAKE_COMMAND} "-DIN=${common}" -DOUT=${made} -DNAME=pc__level_build -P ${PROJECT_SOURCE_DIR}/cmake/build_hash.cmake)
+    COMMAND ${CMAKE_COMMAND} "-DIN=${common}" -DOUT=${made} -DNAME=pc__level_build
+      -P ${PROJECT_SOURCE_DIR}/cmake/build_hash.cmake)
   add_library(paracord_level_build OBJECT ${made})
   paracord_target(paracord_level_build)
 endfunction()
@@ -41,7 +43,8 @@ endfunction()
 function(paracord_level_file level)
   set(target paracord_cpu_file_${level})
   set(map ${PROJECT_SOURCE_DIR}/cmake/level.map)
-  add_library(${target} MODULE src/cpu/place/file.c $<TARGET_OBJECTS:paracord_level_build> $<TARGET_OBJECTS:paracord_cpu_${level}>)
+  add_library(${target} MODULE src/cpu/place/file.c $<TARGET_OBJECTS:paracord_level_build>
+    $<TARGET_OBJECTS:paracord_cpu_${level}>)
   paracord_target(${target})
   target_compile_definitions(${target} PRIVATE PC__LEVEL=${level} PC__LEVEL_${level})
   target_link_libraries(${target} PRIVATE paracord m)

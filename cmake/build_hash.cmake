@@ -1,4 +1,5 @@
-# build_hash.cmake: "-DIN=file;file..." -DOUT=file.c -DNAME=name makes a C file with a hash of the files as text, in name[].
+# build_hash.cmake: "-DIN=file;file..." -DOUT=file.c -DNAME=name makes a C file with a hash of the files as text, in
+# name[].
 set(all)
 foreach(file ${IN})
   file(SHA256 ${file} one)

@@ -57,13 +57,14 @@ PC_API pc_device pc_device_current(void);
 PC_API PC_MUST_USE pc_status pc_device_set_current(pc_device device);
 
 /* The SIMD level of the CPU's kernels: "base", "v3" (AVX2), "v4" (AVX-512); the widest that this machine has, or that
- * the environment variable PARACORD_SIMD asks for. Of the shared library v3 and v4 are files beside it, libparacord-cpu-v3.so
- * and libparacord-cpu-v4.so; where one cannot be opened, it is the next narrower level. Static storage. Any thread; the level
- * is chosen when this is asked or the CPU first computes, and stays. */
+ * the environment variable PARACORD_SIMD asks for. Of the shared library v3 and v4 are files beside it,
+ * libparacord-cpu-v3.so and libparacord-cpu-v4.so; where one cannot be opened, it is the next narrower level. Static
+ * storage. Any thread; the level is chosen when this is asked or the CPU first computes, and stays. */
 PC_API const char *pc_cpu_level(void);
 
-/* Why pc_cpu_level is narrower than this machine or PARACORD_SIMD would have it, in why[0..n-1]: a level's file is missing or
- * does not fit, and what to do; "" where none is. It is logged too (PC_LOG_WARNING), when the level is chosen. Returns why. */
+/* Why pc_cpu_level is narrower than this machine or PARACORD_SIMD would have it, in why[0..n-1]: a level's file is
+ * missing or does not fit, and what to do; "" where none is. It is logged too (PC_LOG_WARNING), when the level is
+ * chosen. Returns why. */
 PC_API char *pc_cpu_level_why(char *why, size_t n);
 
 /* How the calling thread's products of float32 (matmul, linear, conv2d) are computed where a device can choose, which

@@ -1,5 +1,5 @@
-/* words_env.c: variables of the environment that choose one of some words. Who set one hears on standard error where that comes
- * to nothing. */
+/* words_env.c: variables of the environment that choose one of some words. Who set one hears on standard error where
+ * that comes to nothing. */
 #include "base.h"
 
 #include <stdio.h>

@@ -27,7 +27,8 @@ static bool runs(const char *level)
     return strcmp(level, "base") == 0;
 }
 
-/* The widest, or a narrower one that is asked for: of those that this machine has. Which of them: a place in PC__EACH_LEVEL. */
+/* The widest, or a narrower one that is asked for: of those that this machine has. Which of them: a place in
+ * PC__EACH_LEVEL. */
 static int wanted(bool *asked)
 {
     const char *there[PC__COUNT(names)] = {names[0]};

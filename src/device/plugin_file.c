@@ -31,8 +31,8 @@ static int64_t end_of_parts(int fd)
     return end;
 }
 
-/* Of a file that is cut off behind its head the loader maps what is not there, and the process dies of it. What else may be
- * wrong the loader says. */
+/* Of a file that is cut off behind its head the loader maps what is not there, and the process dies of it. What else
+ * may be wrong the loader says. */
 static bool is_cut_off(search *s, const char *path)
 {
     struct stat status;

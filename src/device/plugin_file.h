@@ -15,9 +15,9 @@ typedef struct pc__plugin_file {
     void *entry;
 } pc__plugin_file;
 
-/* Open library `file` ("libparacord-cuda.so") and find what it exports as `entry`. only_asked: PARACORD_PLUGIN_PATH, where
- * it is set, leaves nothing to search for, so that it can switch the library off. False, with the reason in why, where there
- * is none that can be opened. */
+/* Open library `file` ("libparacord-cuda.so") and find what it exports as `entry`. only_asked: PARACORD_PLUGIN_PATH,
+ * where it is set, leaves nothing to search for, so that it can switch the library off. False, with the reason in why,
+ * where there is none that can be opened. */
 bool pc__plugin_find(const char *file, const char *entry, bool only_asked, pc__plugin_file *found,
                      char why[PC__PLUGIN_WHY]);
 

@@ -1,5 +1,5 @@
-/* The static library, which is linked to this test, has all levels inside: it takes none from a file, though there may be some
- * beside the program and where PARACORD_PLUGIN_PATH says. */
+/* The static library, which is linked to this test, has all levels inside: it takes none from a file, though there may
+ * be some beside the program and where PARACORD_PLUGIN_PATH says. */
 #include "cpu/levels.h"
 
 #include <paracord/device.h>

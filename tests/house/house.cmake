@@ -15,8 +15,8 @@ house_test(size ${house}/size $<TARGET_FILE:paracord> 2600000)
 if(PARACORD_LEVEL_FILES)
   house_test(size.v3 ${house}/size $<TARGET_FILE:paracord_cpu_file_v3> 1160000)
   house_test(size.v4 ${house}/size $<TARGET_FILE:paracord_cpu_file_v4> 1505000)
-  house_test(levels ${house}/levels $<TARGET_FILE_DIR:paracord> ${CMAKE_INSTALL_FULL_LIBDIR} ${PROJECT_SOURCE_DIR}/include
-    ${CMAKE_C_COMPILER} ${PARACORD_LEVELS})
+  house_test(levels ${house}/levels $<TARGET_FILE_DIR:paracord> ${CMAKE_INSTALL_FULL_LIBDIR}
+    ${PROJECT_SOURCE_DIR}/include ${CMAKE_C_COMPILER} ${PARACORD_LEVELS})
 endif()
 house_test(size.tools ${house}/size $<TARGET_FILE:paracord_tools> 560000)
 house_test(headers.c ${house}/headers ${PROJECT_SOURCE_DIR}/include ${CMAKE_C_COMPILER} -x c -std=c11 -pedantic)

@@ -1,5 +1,6 @@
-/* levels.c: open copies of the library, each for itself, as Python does, and print of each which SIMD level it runs and why no
- * wider one; then the files of levels that the process has open. Without arguments: the widest level of the processor. */
+/* levels.c: open copies of the library, each for itself, as Python does, and print of each which SIMD level it runs and
+ * why no wider one; then the files of levels that the process has open. Without arguments: the widest level of the
+ * processor. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <paracord.h>

@@ -1,6 +1,6 @@
-/* place.h: where the kernels of a SIMD level are. A processor uses those of one level, and each takes a megabyte or more: the
- * shared library has the narrowest inside, and the others are files beside it, of which a process opens one (beside.c, file.c).
- * In the static library, and where there are no such files, all are linked in (inside.c). */
+/* place.h: where the kernels of a SIMD level are. A processor uses those of one level, and each takes a megabyte or
+ * more: the shared library has the narrowest inside, and the others are files beside it, of which a process opens one
+ * (beside.c, file.c). In the static library, and where there are no such files, all are linked in (inside.c). */
 #ifndef PC__CPU_PLACE_H
 #define PC__CPU_PLACE_H
 
@@ -23,12 +23,12 @@ typedef struct pc__level {
     extern const pc__lesson_kernel pc__lessons_##level[PC__LESSONS];
 #define PC__LEVEL_OF(level) {.name = #level, .kernels = pc__kernels_##level, .lessons = pc__lessons_##level},
 
-/* A hash of the sources that a level and the library have in common, made when they are built (cmake/build_hash.cmake): a level
- * lays hands on structures that no version number knows. */
+/* A hash of the sources that a level and the library have in common, made when they are built (cmake/build_hash.cmake):
+ * a level lays hands on structures that no version number knows. */
 extern const char pc__level_build[];
 
-/* Level i of PC__EACH_LEVEL, whose name this is; NULL, with the reason and the way out in why, when it cannot be had. The
- * first always can. */
+/* Level i of PC__EACH_LEVEL, whose name this is; NULL, with the reason and the way out in why, when it cannot be had.
+ * The first always can. */
 const pc__level *pc__level_find(int i, const char *name, char why[PC__PLUGIN_WHY]);
 
 /* What a level's file shows: a pc__level of this name. */
