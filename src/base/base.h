@@ -64,6 +64,10 @@ PC__SHARED pc_status pc__fail_errno(const char *file, int line, int number, cons
  * where there is no room. */
 void pc__error_before(const char *words, size_t instead);
 
+/* Where the place of the calling thread's error is unknown, it is that of this call: frames cannot be followed out of a
+ * kernel, which has no frame pointer and may be in a file of its own. */
+void pc__error_here(void);
+
 /* Carry errors between threads: take the calling thread's error out of its record (PC_OK when there is none), and
  * record a taken one as if it had happened here; that gives back its status. */
 PC__SHARED pc_error pc__error_take(void);

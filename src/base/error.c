@@ -89,6 +89,12 @@ const char *pc_error_place(void)
     return pc__site_is_outside(last.site) ? pc__site_text(last.site, text) : "";
 }
 
+void pc__error_here(void)
+{
+    if (last.status != PC_OK && !pc__site_is_outside(last.site))
+        last.site = pc__site_here();
+}
+
 void pc__error_before(const char *words, size_t instead)
 {
     char message[PC_MESSAGE_MAX];

@@ -2,9 +2,11 @@
  * met. The table lies in the library's zeroed memory, which costs nothing until it is used: no allocation can fail, and
  * nothing is left to free.
  *
- * As a shared library Paracord has a range of code to itself, and libparacord-tools, which calls it for the program, has
- * another: one address says it all, the first outside. Linked statically its code lies among the program's, and only debug information can tell them apart: the list holds the
- * whole way up, and the same place reached on two ways has two numbers. */
+ * As a shared library Paracord has a range of code to itself, and libparacord-tools, which calls it for the program,
+ * has another: one address says it all, the first outside. (Kernels may be in a third one, and have no frame pointers:
+ * an error in one gets its place behind it, by pc__error_here.) Linked statically its code lies among the program's,
+ * and only debug information can tell them apart: the list holds the whole way up, and the same place reached on two
+ * ways has two numbers. */
 #include "base/site.h"
 
 #include "base/base.h"

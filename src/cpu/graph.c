@@ -45,10 +45,18 @@ static pc_status record_call(recording *r, pc__kernel kernel, const pc_call *cal
     return status;
 }
 
+static pc_status run(pc__kernel kernel, pc_stream *stream, const pc_call *call)
+{
+    const pc_status status = kernel(stream, call);
+    if (status != PC_OK)
+        pc__error_here();
+    return status;
+}
+
 pc_status pc__cpu_submit(pc_stream *stream, pc__kernel kernel, const pc_call *call, const pc__work *work)
 {
     pc_graph *graph = pc__graph_of(stream);
-    return graph ? record_call(graph->implementation, kernel, call, work->site) : kernel(stream, call);
+    return graph ? record_call(graph->implementation, kernel, call, work->site) : run(kernel, stream, call);
 }
 
 pc_status pc__cpu_host_call(pc_stream *stream, void (*function)(void *context), void *context, const pc__work *work)
@@ -66,7 +74,7 @@ pc_status pc__cpu_host_call(pc_stream *stream, void (*function)(void *context), 
 static pc_status run_call(const step *s, pc_stream *stream)
 {
     const int64_t started = pc__trace_now();
-    const pc_status status = s->kernel(stream, s->call);
+    const pc_status status = run(s->kernel, stream, s->call);
     pc__trace_op_done(s->call->op->name, NULL, started, stream->device, stream->id, s->site);
     return status;
 }

@@ -7,6 +7,8 @@ PC__OF_BASE(PC__LEVEL_TABLES)
 
 static const pc__level narrowest[] = {PC__OF_BASE(PC__LEVEL_OF)};
 
+static const char way_out[] = ": install libparacord.so and its libparacord-cpu-*.so from one build";
+
 /* NULL: it fits. */
 static const char *misfit(const pc__level *level, const char *name)
 {
@@ -34,9 +36,7 @@ const pc__level *pc__level_find(int i, const char *name, char why[PC__PLUGIN_WHY
         snprintf(why, PC__PLUGIN_WHY, "%.160s: %s", found.path, wrong);
         dlclose(found.library);
     }
-    if (found.path[0]) { /* it is there, and of no use */
-        const size_t n = strlen(why);
-        snprintf(why + n, PC__PLUGIN_WHY - n, ": install libparacord.so and its libparacord-cpu-*.so from one build");
-    }
+    if (found.path[0]) /* it is there, and of no use */
+        memcpy(why + PC__MIN(strlen(why), PC__PLUGIN_WHY - sizeof way_out), way_out, sizeof way_out);
     return NULL;
 }
