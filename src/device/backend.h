@@ -133,7 +133,7 @@ typedef struct pc__backend {
     void (*graph_close)(pc_graph *graph);
 
     /* Whether the call is done faster as the calls that it stands for: a convolution that pools as one that does not, and
-     * a pooling. Shapes and dtypes count, memory does not. (optional: it never is) */
+     * a pooling; a region (ops/region.h). Shapes and dtypes count, memory does not. (optional: it never is) */
     bool (*is_faster_apart)(const struct pc_call *call);
 
     /* Whether conv2d reads pictures in C order as they lie, forward and for the gradient of its weights, and as fast as

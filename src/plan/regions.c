@@ -10,6 +10,7 @@ enum { OPEN = 4 };
 
 typedef struct walk {
     pc__plan *plan;
+    const pc__backend *backend;
     pc__kernel kernel;
     int *uses;            /* by storage: how many operands of nodes that are left are of it */
     pc__group open[OPEN]; /* without members: a free place */
@@ -73,7 +74,7 @@ static void number_values(pc__region *r, int steps)
         r->out[i] -= (uint8_t)gap;
 }
 
-/* The last member's node becomes the region's. Without memory nothing changes. */
+/* The last member's node becomes the region's. Without memory, or where the backend does the calls faster, nothing changes. */
 static void emit(walk *w, pc__group *g)
 {
     pc__plan_node *last = &w->plan->node[g->member[g->members - 1]];
@@ -94,7 +95,8 @@ static void emit(walk *w, pc__group *g)
     g->region.count = pc__count(call.out[0]->ndim, call.out[0]->shape);
     g->region.work_bytes = offsetof(pc__region, number);
     number_values(&g->region, g->members);
-    if (!pc__node_become(last, &call, numbers, w->kernel))
+    if ((w->backend->is_faster_apart && w->backend->is_faster_apart(&call)) ||
+        !pc__node_become(last, &call, numbers, w->kernel))
         return;
     for (int i = 0; i < g->members - 1; i++)
         w->plan->node[g->member[i]].gone = PC__PASS_REGIONS;
@@ -182,7 +184,7 @@ static void visit(walk *w, int index)
 
 void pc__pass_regions(pc__plan *plan, const pc__backend *backend)
 {
-    walk w = {.plan = plan, .kernel = backend->kernels()[PC__OP_region]};
+    walk w = {.plan = plan, .backend = backend, .kernel = backend->kernels()[PC__OP_region]};
     w.uses = w.kernel ? pc__calloc((size_t)plan->storages + 1, sizeof *w.uses) : NULL;
     if (!w.uses) {
         if (w.kernel)

@@ -167,7 +167,7 @@ static pc_graph *scaled(pc_tensor *out, pc_tensor *x, double number)
 {
     begin();
     PC_SCOPE {
-        assert_ok(pc_copy(out, pc_neg(pc_mul_scalar(x, number))));
+        assert_ok(pc_copy(out, pc_neg(pc_relu(pc_mul_scalar(x, number)))));
     }
     return ended();
 }
@@ -181,7 +181,7 @@ static void numbers_can_be_updated(void **state)
                   *out = pc_zeros(PC_SHAPE(N), PC_F32, test_device());
         pc_graph *graph = scaled(out, x, 3), *other = scaled(out, x, 5);
         if (!plain())
-            says(graph, "= mul 3, neg");
+            says(graph, "= mul 3, relu, neg");
         assert_ok(pc_graph_update(graph, other));
         assert_ok(pc_graph_launch(graph, NULL));
         assert_close(pc_item(pc_max(out)), -2.5, 0);
@@ -357,7 +357,7 @@ static void work_that_joins_nothing(void **state)
 }
 
 /* Forward and backward of one op, whose gradient the program keeps as the leaf's: one call, also of a leaf in another
- * memory order, and where the two share nothing but their shape. */
+ * memory order, and where the two share nothing but their shape. On CUDA two such calls are faster. */
 static void with_their_gradients(void **state)
 {
     (void)state;
@@ -382,10 +382,11 @@ static void with_their_gradients(void **state)
         }
         pc_graph *second = ended();
         if (!plain()) {
-            says(first, "2 nodes recorded, 1 run");
-            says(first, "= tanh, tanh_backward");
-            says(second, "2 nodes recorded, 1 run");
-            says(second, "= add, cast");
+            const bool apart = test_device().type == PC_CUDA;
+            says(first, apart ? "2 nodes recorded, 2 run" : "2 nodes recorded, 1 run");
+            says(first, apart ? "tanh_backward x" : "= tanh, tanh_backward");
+            says(second, apart ? "2 nodes recorded, 2 run" : "2 nodes recorded, 1 run");
+            says(second, apart ? "copy x" : "= add, cast");
         }
         assert_ok(pc_graph_launch(first, NULL));
         assert_ok(pc_graph_launch(second, NULL));
@@ -513,14 +514,14 @@ static void copies_end_regions(void **state)
         pc_graph_free(graph);
         begin();
         PC_SCOPE {
-            assert_ok(pc_copy(x, pc_neg(pc_mul_scalar(x, 3))));
+            assert_ok(pc_copy(x, pc_neg(pc_mul_scalar(pc_relu(pc_abs(x)), 3))));
         }
         graph = ended();
         if (!plain())
-            says(graph, "3 nodes recorded, 2 run");
+            says(graph, "5 nodes recorded, 2 run");
         for (int i = 0; i < 2; i++)
             assert_ok(pc_graph_launch(graph, NULL));
-        assert_close(pc_item(pc_max(x)), 4.5, 0);
+        assert_close(pc_item(pc_max(x)), -4.5, 0);
         pc_graph_free(graph);
     }
     assert_no_leak();

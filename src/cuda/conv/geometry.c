@@ -127,7 +127,7 @@ static bool may_be(const pc_call *call, const pc_stream *stream, pc__conv_piece 
 /* Our kernels pool on the way and know every activation; cuDNN's have ReLU alone, and where they are the faster ones by
  * far the rest as calls of its own costs less. A pooling behind one of theirs is still the same call's (by_cudnn.c): that
  * keeps neither the result in front of it nor where each maximum was in whole numbers, and goes back in one pass. */
-bool pc__cuda_is_faster_apart(const pc_call *call)
+bool pc__cuda_conv2d_is_faster_apart(const pc_call *call)
 {
     const pc_stream stream = {.device = call->in[0]->storage->device};
     pc__conv_piece p;

@@ -96,8 +96,11 @@ const pc__kernel *pc__cuda_kernels(void);
 /* device.c: make it the thread's current device. */
 pc_status pc__cuda_enter(int index);
 
-/* conv/: backend.h's is_faster_apart, reads_planes and keeps_planes. */
-bool pc__cuda_is_faster_apart(const pc_call *call);
+/* backend.h's is_faster_apart of convolutions (conv/) and of regions (pointwise/region.c). */
+bool pc__cuda_conv2d_is_faster_apart(const pc_call *call);
+bool pc__cuda_region_is_faster_apart(const pc_call *call);
+
+/* conv/: backend.h's reads_planes and keeps_planes. */
 bool pc__cuda_reads_planes(const pc_call *call);
 bool pc__cuda_keeps_planes(const pc_call *call);
 

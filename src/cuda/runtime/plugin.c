@@ -4,10 +4,16 @@
 #include "cuda/runtime/rows.h"
 #include "cuda/runtime/state.h"
 #include "ops/names.h"
+#include "ops/table.h"
 
 #include <stdlib.h>
 
 bool pc__cuda_sync;
+
+static bool is_faster_apart(const pc_call *call)
+{
+    return (call->op->index == PC__OP_region ? pc__cuda_region_is_faster_apart : pc__cuda_conv2d_is_faster_apart)(call);
+}
 
 static const pc__backend backend = {
     .api_version = PC__BACKEND_API,
@@ -48,7 +54,7 @@ static const pc__backend backend = {
     .graph_end = pc__cuda_graph_end,
     .graph_update = pc__cuda_graph_update,
     .graph_close = pc__cuda_graph_close,
-    .is_faster_apart = pc__cuda_is_faster_apart,
+    .is_faster_apart = is_faster_apart,
     .reads_planes = pc__cuda_reads_planes,
     .keeps_planes = pc__cuda_keeps_planes,
     .engine = &pc__cuda_nccl,
