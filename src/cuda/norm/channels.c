@@ -81,9 +81,10 @@ static bool is_few(const pc__cuda_channels *c)
 /* In one launch, where one will do. */
 static bool at_once(const pc__cuda_channels *c)
 {
+    const int64_t rows = c->backward || c->dtype == PC_F64 ? PC__NORM_COLUMN_ROWS_BOTH : PC__NORM_COLUMN_ROWS;
     if (is_few(c))
         pc__cuda_channel_few(c);
-    else if (is_wide(c) && c->inner <= PC__NORM_COLUMN_ROWS && c->channels <= INT_MAX)
+    else if (is_wide(c) && c->inner <= rows && c->channels <= INT_MAX)
         pc__cuda_channel_columns(c);
     else
         return false;

@@ -54,11 +54,13 @@ void pc__cuda_channel_apply(const pc__cuda_channels *c);
  * parameters are wanted, with a parameter for each of the statistics. */
 void pc__cuda_channel_few(const pc__cuda_channels *c);
 
-/* The same for batch_norm, channels last, of up to PC__NORM_COLUMN_ROWS rows: what has so many columns that a block for each
- * would read sectors of memory for a number of each. */
+/* The same for batch_norm, channels last, of up to PC__NORM_COLUMN_ROWS_BOTH rows, and forward but in float64 of up to
+ * PC__NORM_COLUMN_ROWS, as one tensor fits into registers: what has so many columns that a block for each would read sectors of
+ * memory for a number of each. */
 enum {
     PC__NORM_COLUMN_WARPS = 16,
-    PC__NORM_COLUMN_ROWS = 32 * PC__NORM_COLUMN_WARPS,
+    PC__NORM_COLUMN_ROWS_BOTH = 32 * PC__NORM_COLUMN_WARPS,
+    PC__NORM_COLUMN_ROWS = 2 * PC__NORM_COLUMN_ROWS_BOTH,
     PC__NORM_COLUMN_NUMBERS = 1 << 16
 };
 void pc__cuda_channel_columns(const pc__cuda_channels *c);

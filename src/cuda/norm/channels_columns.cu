@@ -116,8 +116,15 @@ template <class T, int EACH> __global__ void __launch_bounds__(THREADS) backward
 
 template <class T, int EACH> void launch(const pc__cuda_channels &c)
 {
-    (void)pc::start(c.backward ? backward<T, EACH> : forward<T, EACH>, (unsigned)((c.channels + 31) / 32), THREADS,
-                    c.queue, c.early, c);
+    const unsigned blocks = (unsigned)((c.channels + 31) / 32);
+    if constexpr (EACH <= PC__NORM_COLUMN_ROWS_BOTH / WARPS) {
+        if (c.backward) {
+            (void)pc::start(backward<T, EACH>, blocks, THREADS, c.queue, c.early, c);
+            return;
+        }
+    }
+    if constexpr (EACH <= PC__NORM_COLUMN_ROWS_BOTH / WARPS || sizeof(T) < sizeof(double))
+        (void)pc::start(forward<T, EACH>, blocks, THREADS, c.queue, c.early, c);
 }
 
 } // namespace
@@ -127,7 +134,9 @@ void pc__cuda_channel_columns(const pc__cuda_channels *c)
     with_number(c->dtype, [&](auto number) {
         typedef decltype(number) T;
         constexpr int MOST = PC__NORM_COLUMN_ROWS / WARPS;
-        if (c->inner <= MOST / 4 * WARPS)
+        if (c->inner <= MOST / 8 * WARPS)
+            launch<T, MOST / 8>(*c);
+        else if (c->inner <= MOST / 4 * WARPS)
             launch<T, MOST / 4>(*c);
         else if (c->inner <= MOST / 2 * WARPS)
             launch<T, MOST / 2>(*c);
