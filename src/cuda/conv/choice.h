@@ -45,6 +45,10 @@ int pc__conv_rule(const pc__conv_shape *s, bool native);
  * on the way, may be calls of their own. */
 bool pc__conv_is_worth_more_calls(const pc__conv_shape *s, bool native);
 
+/* In 16 bits the rule gives cuDNN this gradient of weights, and it is so much work that the pooling in front of it may be a call of
+ * its own, which leaves the gradient behind it to our kernels. */
+bool pc__conv_is_much_of_cudnns(const pc__conv_shape *s, bool native);
+
 /* Sums so short that cuDNN's kernels for planes take less than ours and what turns the result from channels last. From the
  * shape alone, in float32; forward, pictures and result in C order, without what follows a sum. */
 bool pc__conv_keeps_planes(const pc__conv_shape *s);

@@ -109,7 +109,10 @@ bool pc__conv_is_worth_apart(const pc_stream *stream, const pc__conv_piece *piec
     bool native = true;
     for (; p.direction < PC__CONV_DIRECTIONS; p.direction++)
         native = native && pc__conv_own_row(stream, &p);
-    return choice == PC_CHOICE_CUDNN || pc__conv_is_worth_more_calls(&shape, native);
+    p.direction = PC__CONV_WEIGHTS;
+    const pc__conv_shape weights = pc__conv_shape_of(&p);
+    return choice == PC_CHOICE_CUDNN || pc__conv_is_worth_more_calls(&shape, native) ||
+           pc__conv_is_much_of_cudnns(&weights, native);
 }
 
 /* A call forward that may have tensors without memory; false where the call itself will say why it cannot be. */

@@ -343,8 +343,15 @@ int pc__conv_rule(const pc__conv_shape *s, bool native)
     return d == PC__CONV_FORWARD ? floats_forward(s) : d == PC__CONV_INPUT ? floats_input(s) : floats_weights(s);
 }
 
+enum { MUCH = 1000000000 };
+
 /* In 16 bits a small layer's gain is less than what more calls cost. */
 bool pc__conv_is_worth_more_calls(const pc__conv_shape *s, bool native)
 {
-    return pc__conv_rule(s, native) >= 0 && (!native || s->dtype == PC_F32 || depth_of(s) >= 576 || work_of(s) >= 1e9);
+    return pc__conv_rule(s, native) >= 0 && (!native || s->dtype == PC_F32 || depth_of(s) >= 576 || work_of(s) >= MUCH);
+}
+
+bool pc__conv_is_much_of_cudnns(const pc__conv_shape *s, bool native)
+{
+    return s->dtype != PC_F32 && pc__conv_rule(s, native) >= 0 && work_of(s) >= MUCH;
 }
