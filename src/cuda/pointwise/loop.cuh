@@ -3,8 +3,9 @@
  * Where all operands are dense, a thread takes one item and there are as many blocks as that needs: `flat`. Its
  * parameters are the addresses; those of the other, which walks, are some 300 bytes, which each launch writes.
  *
- * Walking, a block takes tiles of 4 items per thread, or 2, a warp's accesses next to each other; with packs that is 64 bytes
- * per thread and operand under way before the first use, which is what it takes to fill the memory pipes. There are
+ * Walking, a block takes tiles of 4 items per thread, a warp's accesses next to each other; with packs that is 64 bytes
+ * per thread and operand under way before the first use, which is what it takes to fill the memory pipes. Costly functions
+ * have 2. There are
  * more blocks than fit at once, so that the hardware evens out the load; only beyond that limit do blocks loop. */
 #ifndef PC__CUDA_LOOP_CUH
 #define PC__CUDA_LOOP_CUH

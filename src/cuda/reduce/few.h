@@ -10,7 +10,7 @@ extern "C" {
 
 enum { PC__FEW_ELEMENTS = 256, PC__FEW_ROWS = 4096 };
 
-/* in[rows][n], at least one of each and no more than that. */
+/* in[rows][n], no more than that, and at least one of each. */
 typedef struct pc__cuda_few {
     unsigned rows, n;
     const void *in;

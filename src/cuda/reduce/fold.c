@@ -12,10 +12,10 @@ static pc_status run(pc_stream *stream, const pc_call *call, const pc__reduce_at
         return PC_OK;
     const size_t size = pc_dtype_size((pc_dtype)fold->from);
     const bool rows = a->inner == 1;
-    pc__cuda_short few;
+    pc__cuda_short gaps;
     if (!pc__is_contiguous(x)) {
-        (void)pc__cuda_plan_short(stream, a, x, 1, false, &few);
-        fold->few = &few;
+        (void)pc__cuda_plan_short(stream, a, x, 1, false, &gaps);
+        fold->gaps = &gaps;
         fold->how.divisor = a->divisor;
         launch(fold);
         return pc__cuda_launched(call);

@@ -287,8 +287,8 @@ template <class F> void fold(const pc__cuda_fold *d, const F &f)
 {
     const pc__cuda_reduction *r = &d->how;
     const typename F::type *in = static_cast<const typename F::type *>(d->in);
-    if (d->few)
-        return start_short(fold_gaps<F>, d->few, *d->few, f, in);
+    if (d->gaps)
+        return start_short(fold_gaps<F>, d->gaps, *d->gaps, f, in);
     if (r->layout == PC__REDUCE_SINGLES || is_tiny(*r, sizeof(typename F::type)))
         return fold_each(*r, f, in, d->out);
     if (is_short(*r, sizeof(typename F::type)))

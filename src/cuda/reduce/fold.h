@@ -20,7 +20,7 @@ typedef struct pc__cuda_fold {
     const void *other; /* dot: the other vector; parts of a product's gradient: that of the results */
     void *also;        /* variances: means, as double; parts of a product's gradient: those of zeros */
     void *between;
-    const pc__cuda_short *few; /* where the elements of an input with gaps lie; NULL: it has none */
+    const pc__cuda_short *gaps; /* where the elements of an input with gaps lie; NULL: it has none */
     int kind; /* norms: as pc__norm_kind; truths: whether all are asked for; variances: whether roots are */
 } pc__cuda_fold;
 
