@@ -12,6 +12,7 @@ namespace
 {
 
 constexpr int THREADS = 256, FOUR = 4, TAPS_FEW = 9, TAPS_SOME = 25, TAPS_MOST = 49;
+constexpr size_t WEIGHTS_MOST = (size_t)48 << 10; /* bytes: each block reads all */
 
 /* Places of a thread whose sums for so many taps fit into registers. */
 template <int TAPS> constexpr int PLACES = TAPS <= TAPS_FEW ? 4 : 2;
@@ -170,20 +171,6 @@ tiling tiling_of(const pc__cuda_conv *s, int places)
     return best;
 }
 
-/* No less than any tiling takes. */
-template <int TAPS> size_t most_bytes(const pc__cuda_conv *s)
-{
-    return ((size_t)over(s->o, FOUR) * TAPS * FOUR + (size_t)TAPS * PLACES<TAPS> * THREADS) * sizeof(float);
-}
-
-size_t bytes_for(const pc__cuda_conv *s)
-{
-    const int taps = s->kh * s->kw;
-    return taps <= TAPS_FEW    ? most_bytes<TAPS_FEW>(s)
-           : taps <= TAPS_SOME ? most_bytes<TAPS_SOME>(s)
-                               : most_bytes<TAPS_MOST>(s);
-}
-
 /* Shared memory that a block may have on the current device. */
 size_t room_of_block()
 {
@@ -192,6 +179,26 @@ size_t room_of_block()
         cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) != cudaSuccess)
         (void)cudaGetLastError();
     return (size_t)most;
+}
+
+/* Bytes of the weights, and no less than any tiling takes. */
+struct room {
+    size_t weights, block;
+};
+
+template <int TAPS> room room_of(const pc__cuda_conv *s)
+{
+    const size_t weights = (size_t)over(s->o, FOUR) * TAPS * FOUR * sizeof(float);
+    return {weights, weights + (size_t)TAPS * PLACES<TAPS> * THREADS * sizeof(float)};
+}
+
+bool has_room(const pc__cuda_conv *s)
+{
+    const int taps = s->kh * s->kw;
+    const room r = taps <= TAPS_FEW    ? room_of<TAPS_FEW>(s)
+                   : taps <= TAPS_SOME ? room_of<TAPS_SOME>(s)
+                                       : room_of<TAPS_MOST>(s);
+    return r.weights <= WEIGHTS_MOST && r.block <= room_of_block();
 }
 
 template <class T, int TAPS, bool WHOLE> void launch(cudaStream_t queue, const pc__cuda_conv *s, const operands &d)
@@ -219,7 +226,7 @@ bool pc__cuda_conv_single_fits(const pc__cuda_conv *s)
     const long long pixels = (long long)s->h * s->w, area = (long long)s->kh * s->kw;
     return s->c == 1 && s->pool == 1 && s->dtype != PC__CUDA_F64 && s->n > 0 && s->o > 0 && area > 0 &&
            area <= TAPS_MOST && s->yh > 0 && s->yw > 0 && pixels > 0 && s->n * pixels < 1 << 30 && s->ph < 1 << 24 &&
-           s->pw < 1 << 24 && s->o < 1 << 16 && bytes_for(s) <= room_of_block();
+           s->pw < 1 << 24 && has_room(s);
 }
 
 void pc__cuda_conv_single_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y,
