@@ -3,7 +3,9 @@
 
 #include "cuda/reduce/best.cuh"
 #include "cuda/reduce/fold_few.cuh"
+#include "cuda/reduce/result.cuh"
 #include "cuda/reduce/store_as.cuh"
+#include "cuda/shared/dtype.cuh"
 #include "cuda/shared/sums.cuh"
 
 namespace
@@ -34,10 +36,10 @@ template <class T, class A> struct total {
     }
     __device__ __forceinline__ void store(A all, int64_t i) const
     {
-        if constexpr (sizeof(T) == sizeof(A) && T(0.5f) == T(0))
-            static_cast<T *>(out)[i] = all;
+        if constexpr (A(0.5) > A(0))
+            store_as(out, to, i, result_of<double>(all, divisor));
         else
-            store_as(out, to, i, divisor == 1 ? all : all / divisor);
+            static_cast<T *>(out)[i] = result_of<T>(all, divisor);
     }
 };
 
@@ -104,18 +106,9 @@ template <class Order> void extreme(const pc__cuda_few *few)
 
 void pc__cuda_few_sum(const pc__cuda_few *few)
 {
-    switch (few->from) {
-    case PC__CUDA_F16:
-        return start(few, total<pc::f16, double>(few));
-    case PC__CUDA_BF16:
-        return start(few, total<pc::bf16, double>(few));
-    case PC__CUDA_F32:
-        return start(few, total<float, double>(few));
-    case PC__CUDA_F64:
-        return start(few, total<double, double>(few));
-    default:
+    if (few->from == PC__CUDA_I64)
         return start(few, total<unsigned long long, unsigned long long>(few));
-    }
+    with_number(few->from, [&](auto number) { start(few, total<decltype(number), double>(few)); });
 }
 
 void pc__cuda_few_max(const pc__cuda_few *few)
