@@ -22,14 +22,6 @@ PC__CUDA_KERNEL(region)
     return pc__cuda_launched(call);
 }
 
-/* As region_bounds.cu has kernels for. */
-static bool is_clamp(const pc__region *r)
-{
-    const pc__region_step *low = &r->step[0], *high = &r->step[1];
-    return low->function == PC__POINTWISE_maximum && low->b == PC__REGION_NUMBER &&
-           high->function == PC__POINTWISE_minimum && high->a == r->ins && high->b == PC__REGION_NUMBER;
-}
-
 static bool has_one_dtype(const pc_call *call)
 {
     const pc__region *r = call->attributes;
@@ -48,7 +40,7 @@ bool pc__cuda_region_is_faster_apart(const pc_call *call)
 {
     enum { CACHED = 1 << 22, FEW = 1 << 16 /* elements */ };
     const pc__region *r = call->attributes;
-    if (r->steps != 2 || is_clamp(r) || !has_one_dtype(call))
+    if (r->steps != 2 || pc__cuda_region_is_clamp(r) || !has_one_dtype(call))
         return false;
     const bool half = call->out[0]->dtype != PC_F32, chain = r->step[1].a == r->ins || r->step[1].b == r->ins;
     return half ? !chain || r->count < CACHED : r->count < (chain ? FEW : CACHED);

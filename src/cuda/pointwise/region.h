@@ -24,6 +24,15 @@ typedef struct pc__cuda_region {
 /* An error is CUDA's last. */
 void pc__cuda_region_run(const pc__cuda_region *region);
 
+/* Whether it is a lower and then an upper bound of an input as it is: of dtypes and places nothing is said. */
+static inline bool pc__cuda_region_is_clamp(const pc__region *r)
+{
+    const pc__region_step *low = &r->step[0], *high = &r->step[1];
+    return r->ins == 1 && r->steps == 2 && r->outs == 1 && !r->in[0].n && r->out[0] == 2 &&
+           low->function == PC__POINTWISE_maximum && low->a == 0 && low->b == PC__REGION_NUMBER &&
+           high->function == PC__POINTWISE_minimum && high->a == 1 && high->b == PC__REGION_NUMBER;
+}
+
 /* region_bounds.cu: the same for a clamp: true where it was one. */
 bool pc__cuda_region_bounds(const pc__cuda_region *region);
 

@@ -18,12 +18,10 @@ template <class T> struct bounds_of : pc::shape_of<T, 1, T> {
     }
 };
 
-/* Step i is that function of the one before it, the first one of the input, and of a number, all in the input's dtype. */
-bool is_bound(const pc__cuda_region &r, int i, int function)
+/* In the input's dtype, and of a number. */
+bool is_bound(const pc__cuda_region &r, int i)
 {
-    const pc__region_step &s = r.region.step[i];
-    return s.function == function && s.a == i && s.b == PC__REGION_NUMBER && s.dtype == r.in_dtype[0] &&
-           r.region.number[i] == r.region.number[i];
+    return r.region.step[i].dtype == r.in_dtype[0] && r.region.number[i] == r.region.number[i];
 }
 
 template <class T> void launch(const pc__cuda_region &r)
@@ -44,10 +42,8 @@ template <class T> void launch(const pc__cuda_region &r)
 
 bool pc__cuda_region_bounds(const pc__cuda_region *r)
 {
-    const pc__region *s = &r->region;
-    if (s->ins != 1 || s->steps != 2 || s->outs != 1 || s->in[0].n || s->out[0] != 2 ||
-        r->out_dtype[0] != r->in_dtype[0] || !is_bound(*r, 0, PC__POINTWISE_maximum) ||
-        !is_bound(*r, 1, PC__POINTWISE_minimum) || ((uintptr_t)r->in[0] | (uintptr_t)r->out[0]) % 16 != 0)
+    if (!pc__cuda_region_is_clamp(&r->region) || r->out_dtype[0] != r->in_dtype[0] || !is_bound(*r, 0) ||
+        !is_bound(*r, 1) || ((uintptr_t)r->in[0] | (uintptr_t)r->out[0]) % 16 != 0)
         return false;
     if (r->in_dtype[0] == PC__CUDA_F32)
         launch<float>(*r);
