@@ -128,12 +128,13 @@ static bool is_alone(const pc__epilogues *s, const pc__epilogue *e)
     return true;
 }
 
-/* A ReLU behind no bias, in front of a copy into C order that the product does not do: it costs nothing on the way there, while the
- * product would do it in a pass of its own. */
+/* A ReLU behind no bias, of which nothing is read but a copy into C order that the backend does not do with the product: on the way
+ * there it costs nothing, while the product would do it in a pass of its own. */
 static bool goes_with_copy(const pc__epilogues *s, const pc__epilogue *e)
 {
     return e->last == PC__STEP_ACTIVATION && e->step[PC__STEP_C_ORDER] >= 0 && e->step[PC__STEP_POOL] < 0 &&
            e->backward < 0 && pc__node(s, e->product)->call->n_in == 2 &&
+           pc__is_only_for(s, pc__result_number(s, e->step[PC__STEP_ACTIVATION]), &e->step[PC__STEP_C_ORDER], 1) &&
            pc__activation_by_op(pc__node(s, e->step[PC__STEP_ACTIVATION])->call->op) == PC_ACTIVATION_RELU;
 }
 
