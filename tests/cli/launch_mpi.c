@@ -44,11 +44,14 @@ static void mpi_has_one_world(void **state)
         "$P launch -n 1 -- sh -c 'echo $OMPI_MCA_btl_vader_backing_directory >segments; exec ./p'; test -s segments && "
         "! test -e $(cat segments)",
         0);
-    assert_status("$P launch -n 2 -- sh -c 'echo $OMPI_MCA_btl_vader_backing_directory >segments; ./p; echo done >ran; "
-                  "sleep 60' >/dev/null & "
-                  "for i in $(seq 1000); do test -e ran && break; sleep 0.01; done; ls -d $(dirname $(cat segments)) && "
-                  "kill -KILL $!; wait; $P launch -n 1 -- true; ! test -e $(dirname $(cat segments)) && rm segments ran",
-                  0);
+    assert_status(
+        "$P launch -n 2 -- sh -c 'echo $OMPI_MCA_btl_vader_backing_directory >segments; ./p; echo done >ran; "
+        "sleep 60' >/dev/null & "
+        "for i in $(seq 1000); do test -e ran && break; sleep 0.01; done; ls -d $(dirname $(cat segments)) && "
+        "kill -KILL $!; wait; $P launch -n 1 -- true; "
+        "for i in $(seq 1000); do test -e $(dirname $(cat segments)) || break; sleep 0.01; done; "
+        "! test -e $(dirname $(cat segments)) && rm segments ran",
+        0);
     assert_has("paracord-job-");
 }
 

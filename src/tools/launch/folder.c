@@ -25,13 +25,14 @@ static void remove_all(const char *folder)
     nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* The lock of a folder: -1 when somebody has it, or it is not there. */
+/* The lock of a folder: -1 when somebody has it, or it is not there, or was swept before it was locked. */
 static int lock_of(const char *folder, int flags)
 {
     char path[128];
+    struct stat about;
     snprintf(path, sizeof path, "%.100s/lock", folder);
     const int file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
-    if (file >= 0 && flock(file, LOCK_EX | LOCK_NB) == 0)
+    if (file >= 0 && flock(file, LOCK_EX | LOCK_NB) == 0 && fstat(file, &about) == 0 && about.st_nlink > 0)
         return file;
     if (file >= 0)
         close(file);
@@ -77,7 +78,8 @@ static bool make(char folder[PC__FOLDER_MAX])
 bool pc__folder_begin(pc__folder *folder)
 {
     folder->lock = -1;
-    if (make(folder->path)) {
+    /* Another launcher may sweep between the making of the folder and of its lock: then once more. */
+    for (int attempt = 0; attempt < 8 && make(folder->path); attempt++) {
         folder->lock = lock_of(folder->path, O_CREAT);
         if (folder->lock >= 0)
             return true;
