@@ -3,20 +3,7 @@
 #define PC_TEST_NODES_H
 
 #include "launch.h"
-
-#include <arpa/inet.h>
-#include <sys/socket.h>
-
-static inline int free_port(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t n = sizeof address;
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, n), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &n), 0);
-    close(fd);
-    return ntohs(address.sin_port);
-}
+#include "port.h"
 
 /* In the lines below: "node R OPTIONS -- COMMAND" is the launcher of host R, in its namespace where there is one; "seen
  * WORDS FILE" waits for the words. */

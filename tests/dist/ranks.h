@@ -2,32 +2,20 @@
 #ifndef PC_TEST_RANKS_H
 #define PC_TEST_RANKS_H
 
+#include "port.h"
 #include "support.h"
 
 #include "store/connect.h"
 #include "store/store.h"
 
-#include <arpa/inet.h>
 #include <paracord/dist.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define RANKS_MOST 64
-
-static inline int free_port(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t n = sizeof address;
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, n), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &n), 0);
-    close(fd);
-    return ntohs(address.sin_port);
-}
 
 static inline void set_number(const char *name, int number)
 {

@@ -6,17 +6,30 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A port that is free now, for masters of programs that serve one themselves, as PyTorch's do. */
-static int free_port(void)
+/* The port, where nobody has it; one that the kernel chooses for 0. 0 where there is none. */
+static int port_if_free(int port)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     socklen_t n = sizeof address;
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const bool fine = fd >= 0 && bind(fd, (struct sockaddr *)&address, n) == 0 &&
-                      getsockname(fd, (struct sockaddr *)&address, &n) == 0;
+    const bool is_free = fd >= 0 && bind(fd, (struct sockaddr *)&address, n) == 0 &&
+                         getsockname(fd, (struct sockaddr *)&address, &n) == 0;
     if (fd >= 0)
         close(fd);
-    return fine ? ntohs(address.sin_port) : 29500;
+    return is_free ? ntohs(address.sin_port) : 0;
+}
+
+/* A port that is free now, for masters of programs that serve one themselves, as PyTorch's do: below those that Linux gives
+ * to connections, of which ranks may make some before their master listens. */
+static int free_port(void)
+{
+    for (int i = 0; i < 64; i++) {
+        const int port = port_if_free(10000 + (getpid() * 31 + i) % 10000);
+        if (port)
+            return port;
+    }
+    const int port = port_if_free(0);
+    return port ? port : 29500;
 }
 
 /* How many of the hosts before this one have ranks in this start. */
