@@ -45,6 +45,9 @@ enum {
 
 extern const pc__mpi_host *pc__mpi_host_api;
 
+/* --- init.c --- */
+int pc__mpi_init(int *level); /* MPI's error, and for how many threads it works */
+
 /* --- world.c: MPI's beginning and end --- */
 pc_status pc__mpi_start(int rank, int size, bool crowded);
 void pc__mpi_end(void);

@@ -13,7 +13,7 @@ static pc_status begin(void)
     if (initialized) {
         PC__TRY(pc__mpi_check(MPI_Query_thread(&level), "MPI_Query_thread"));
     } else {
-        PC__TRY(pc__mpi_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level), "MPI_Init_thread"));
+        PC__TRY(pc__mpi_check(pc__mpi_init(&level), "MPI_Init_thread"));
         ours = true;
         (void)MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
         (void)MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);

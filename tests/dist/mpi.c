@@ -229,6 +229,16 @@ static void begins(void)
     pc_group_free(g);
 }
 
+/* What a crash does to a process when MPI has begun. */
+static void crashes(void)
+{
+    struct sigaction before, after;
+    RANK_CHECK(sigaction(SIGSEGV, NULL, &before) == 0);
+    begins();
+    RANK_CHECK(sigaction(SIGSEGV, NULL, &after) == 0);
+    say(after.sa_handler == before.sa_handler ? "as before" : "caught", PC_OK);
+}
+
 /* Rank 1 finds a plug-in that is none. */
 static void broken(void)
 {
@@ -269,9 +279,9 @@ static int play(const char *role)
         const char *name;
         void (*act)(void);
         int ranks; /* that come to the end */
-    } roles[] = {{"mismatches", mismatches, 2}, {"late", late, 3},       {"killed", killed, 2},
-                 {"stopped", stopped, 2},       {"aborted", aborted, 2}, {"part", part, 3},
-                 {"begins", begins, 2},         {"broken", broken, 2},   {"stage", stage, 3}};
+    } roles[] = {{"mismatches", mismatches, 2}, {"late", late, 3},      {"killed", killed, 2}, {"stopped", stopped, 2},
+                 {"aborted", aborted, 2},       {"part", part, 3},      {"begins", begins, 2}, {"broken", broken, 2},
+                 {"stage", stage, 3},           {"crashes", crashes, 2}};
     device = pc_device_pick(getenv("MPI_DEVICE") ? getenv("MPI_DEVICE") : "cpu");
     RANK_OK(join_world(10));
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
@@ -415,6 +425,17 @@ static void some_ranks_at_the_beginning(void **state)
     said("begins", 0, "timeout", 10, "of 3 ranks 2 has not come within 2 s");
 }
 
+/* Open MPI catches crashes only where somebody asks for that. */
+static void what_a_crash_does(void **state)
+{
+    (void)state;
+    for (int asked = 0; asked < 2; asked++) {
+        by_mpirun(asked ? "OMPI_MCA_opal_signal=11" : "", "", 2, "crashes");
+        for (int rank = 0; rank < 2; rank++)
+            said(asked ? "caught" : "as before", rank, "ok", 20, "");
+    }
+}
+
 static int no_launcher(int rank)
 {
     (void)rank;
@@ -525,7 +546,7 @@ int main(void)
         cmocka_unit_test(some_ranks_at_the_beginning), cmocka_unit_test(calls_that_differ),
         cmocka_unit_test(a_rank_that_does_not_come),   cmocka_unit_test(a_rank_that_is_killed),
         cmocka_unit_test(a_rank_that_is_stopped),      cmocka_unit_test(a_group_that_is_aborted),
-        cmocka_unit_test(a_stage_that_fails),
+        cmocka_unit_test(a_stage_that_fails),          cmocka_unit_test(what_a_crash_does),
     };
     return cmocka_run_group_tests(tests, need_mpirun, NULL);
 }
