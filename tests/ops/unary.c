@@ -99,6 +99,29 @@ static void assert_one_value(pc_tensor *t, int function)
         fail_msg("function %d gives one number in several ways", function);
 }
 
+/* What functions end at has the slope that they end with, however far it is. */
+static void slopes_of_far_numbers(void **state)
+{
+    (void)state;
+    enum { COUNT = 8 };
+    static pc_tensor *(*const ends[])(pc_tensor *) = {pc_silu, pc_gelu, pc_gelu_tanh};
+    static const float far[COUNT] = {-3e38f, -1e34f, -1e20f, -1e14f, 1e14f, 1e20f, 1e34f, 3e38f};
+    static const pc_dtype dtypes[] = {PC_F32, PC_BF16, PC_F64};
+    for (int i = 0; i < PC__COUNT(ends) * PC__COUNT(dtypes); i++)
+        PC_SCOPE {
+            float slope[COUNT];
+            pc_tensor *x = pc_cast(pc_from_data(far, PC_SHAPE(COUNT), PC_F32, test_device()), dtypes[i % 3]);
+            x = pc_detach(x);
+            assert_ok(pc_require_grad(x, true));
+            pc_tensor *y = ends[i / 3](x);
+            assert_ok(pc_backward_with(y, pc_full(PC_SHAPE(COUNT), 65536, dtypes[i % 3], test_device())));
+            assert_ok(pc_read(pc_cast(pc_grad(x), PC_F32), slope, sizeof slope));
+            for (int k = 0; k < COUNT; k++)
+                assert_close((double)slope[k], far[k] < 0 ? 0 : 65536, 0);
+        }
+    assert_no_leak();
+}
+
 /* In vectors and behind their end: else plain calls and recorded ones, which cut work otherwise, would differ. */
 static void a_place_is_no_matter(void **state)
 {
@@ -121,7 +144,7 @@ static void a_place_is_no_matter(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_place_is_no_matter),   cmocka_unit_test(memory_order_stays),
     cmocka_unit_test(bools_have_no_sign),     cmocka_unit_test(null_flows),
-    cmocka_unit_test(close_to_the_c_library),
+    cmocka_unit_test(close_to_the_c_library), cmocka_unit_test(slopes_of_far_numbers),
 };
 
 int main(void)

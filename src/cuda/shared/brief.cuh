@@ -49,7 +49,8 @@ struct brief_gelu_tanh {
     static __device__ __forceinline__ float slope(float x)
     {
         const float share = logistic(x * (1.59576912160573071176f + 0.07135481627260025f * x * x));
-        return share * (1.0f + x * (1.0f - share) * (1.59576912160573071176f + 0.21406444881780074f * x * x));
+        const float square = fminf(x * x, 10000.0f); /* far in front of it the share is 0 or 1 */
+        return fmaf(share * (1.0f - share) * x, 1.59576912160573071176f + 0.21406444881780074f * square, share);
     }
 };
 
