@@ -35,14 +35,15 @@ static pc_tensor *powers_of(pc_tensor *a, double order)
                     number(order > 0 ? 0 : INFINITY, a));
 }
 
-/* sum(|a|^p)^(1/p). A norm of 0 has no gradient. */
+/* sum(|a|^p)^(1/p). Where the sum is 0 the norm has no gradient; of an order below 0 it is infinite there. */
 static pc_tensor *by_powers(pc_tensor *a, double order, pc_shape dims, bool keepdim)
 {
     pc_tensor *sum = pc_sum_dims(powers_of(a, order), dims, keepdim);
     if (order > 0 && !has_gradient(sum))
         return pc_pow_scalar(sum, 1 / order);
     pc_tensor *some = is_other_than_zero(sum);
-    return pc_where(some, pc_pow_scalar(pc_where(some, sum, number(1, sum)), 1 / order), number(0, sum));
+    return pc_where(some, pc_pow_scalar(pc_where(some, sum, number(1, sum)), 1 / order),
+                    number(order > 0 ? 0 : INFINITY, sum));
 }
 
 /* The order 0 counts what is not 0. */

@@ -289,8 +289,31 @@ static void norms_of_zeros(void **state)
     assert_no_leak();
 }
 
+/* Of an order below 0, where each is infinite or its power is too small for a number. */
+static void norms_of_large_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        float of[2];
+        double order, norm;
+    } cases[] = {
+        {{INFINITY, INFINITY}, -1, INFINITY}, {{1e30f, 1e31f}, -2, INFINITY}, {{-INFINITY, 3}, -1, 3}, {{2, 2}, -1, 1}};
+    for (int i = 0; i < 2 * PC__COUNT(cases); i++)
+        PC_SCOPE {
+            pc_tensor *x = pc_from_data(cases[i / 2].of, PC_SHAPE(2), PC_F32, test_device());
+            assert_ok(pc_require_grad(x, i % 2));
+            const double norm = pc_item(pc_norm(x, cases[i / 2].order));
+            if (isinf(cases[i / 2].norm))
+                assert_true(isinf(norm) && norm > 0);
+            else
+                assert_close(norm, cases[i / 2].norm, 1e-6);
+        }
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(norms_of_zeros),
+    cmocka_unit_test(norms_of_large_numbers),
     cmocka_unit_test(bad_input),
     cmocka_unit_test(null_flows),
     cmocka_unit_test(variances_of_large_numbers),
