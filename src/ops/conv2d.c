@@ -21,6 +21,18 @@ static int64_t reach(const pc_tensor *w, const pc_fn_conv2d_options *spec, int i
     return w->shape[2 + i] > 0 ? spec->dilation[i] * (w->shape[2 + i] - 1) + 1 : 0;
 }
 
+/* Kernels count a picture with what is around it, and copies of its rows for each thread, in 64 bits. */
+static bool is_countable(const pc_tensor *x, const pc_fn_conv2d_options *spec)
+{
+    const int64_t most = (int64_t)1 << 48;
+    int64_t numbers = x->shape[1];
+    for (int i = 0; i < 2; i++)
+        if (__builtin_mul_overflow(numbers, x->shape[2 + i] + 2 * (int64_t)spec->padding[i], &numbers) ||
+            numbers > most)
+            return false;
+    return true;
+}
+
 static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *bias, pc_fn_conv2d_options *spec)
 {
     for (int i = 0; i < 2; i++) {
@@ -55,6 +67,10 @@ static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *
                             PC__SHAPE_OF(x), (long long)w->shape[2], (long long)w->shape[3],
                             spec->dilation[0] > 1 || spec->dilation[1] > 1 ? " with its dilation" : "",
                             spec->pool > 1 ? " and pooling" : "");
+    if (!is_countable(x, spec))
+        return pc__fail(PC_ERR_MEMORY,
+                        "conv2d: an input of shape %s with a padding of %d and %d has more elements than any memory",
+                        PC__SHAPE_OF(x), spec->padding[0], spec->padding[1]);
     return PC_OK;
 }
 

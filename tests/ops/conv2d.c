@@ -69,6 +69,9 @@ static void bad_input(void **state)
         assert_fails(pc_fn_conv2d(pc_add(x, w), w, b, plain), PC_ERR_SHAPE, "add");
         assert_fails(pc_fn_conv2d(x, w, b, (pc_fn_conv2d_options){.padding = {INT32_MAX, INT32_MAX}}), PC_ERR_MEMORY,
                      "conv2d");
+        const int most = INT32_MAX / 2 - 1; /* of a result of a few places */
+        assert_fails(pc_fn_conv2d(x, w, b, (pc_fn_conv2d_options){.padding = {most, most}, .stride = {most, most}}),
+                     PC_ERR_MEMORY, "conv2d: an input of shape");
     }
     assert_no_leak();
 }
