@@ -85,8 +85,8 @@ static pc_tensor *picked(pc_tensor *rows, axis x, axis y, pc_tensor *weight)
     pc_tensor *line = pc_add(row, pc_reshape(picture, PC_SHAPE(n, 1, 1)));
     pc_tensor *index = pc_reshape(pc_add(pc_mul_scalar(line, (double)x.size), column), PC_SHAPE(count));
     pc_tensor *value = pc_index_select(rows, 0, index);
-    if (weight)
-        value = pc_mul(value, pc_reshape(weight, PC_SHAPE(count, 1)));
+    if (weight) /* far outside it is infinite or NaN, whose product with a gradient of 0 would be NaN */
+        value = pc_mul(value, pc_reshape(pc_where(there, weight, filled(0, weight)), PC_SHAPE(count, 1)));
     return value ? pc_where(pc_reshape(there, PC_SHAPE(count, 1)), value, filled(0, value)) : NULL;
 }
 

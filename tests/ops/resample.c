@@ -138,6 +138,12 @@ static void places_that_are_nowhere(void **state)
         assert_close(pc_item(pc_sum(pc_fn_grid_sample(x, grid, GRID(0)))), 0, 0);
         assert_true(
             isinf(pc_item(pc_sum(pc_fn_grid_sample(x, grid, GRID(.padding = PC_GRID_BORDER, .nearest = true))))));
+        /* Nor does a gradient go there, where the place is no number. */
+        x = pc_ones(PC_SHAPE(1, 1, 2, 2), PC_F32, test_device());
+        grid = pc_full(PC_SHAPE(1, 1, 2, 2), 3e38, PC_F32, test_device());
+        assert_ok(pc_require_grad(x, true));
+        assert_ok(pc_backward(pc_sum(pc_fn_grid_sample(x, grid, GRID(0)))));
+        assert_close(pc_item(pc_sum(pc_grad(x))), 0, 0);
     }
     assert_no_leak();
 }
