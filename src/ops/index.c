@@ -190,13 +190,15 @@ pc_tensor *pc_index_copy(pc_tensor *a, int dim, pc_tensor *index, pc_tensor *sou
     return put_rows(PC__OP_index_copy, a, dim, index, source);
 }
 
-/* An index from the end is one from the start. */
+/* An index from the end is one from the start; what is out of range stays what it is. */
 static pc_tensor *from_start(pc_tensor *index, int64_t n)
 {
     if (!index)
         return NULL;
-    pc_tensor *below = pc_lt(index, pc_scalar(0, PC_I64, index->storage->device));
-    return pc_where(below, pc_add_scalar(index, (double)n), index);
+    const pc_device device = index->storage->device;
+    pc_tensor *is_from_end =
+        pc_logical_and(pc_lt(index, pc_scalar(0, PC_I64, device)), pc_ge(index, pc_scalar((double)-n, PC_I64, device)));
+    return pc_where(is_from_end, pc_add_scalar(index, (double)n), index);
 }
 
 pc_tensor *pc_index_put(pc_tensor *a, pc_tensor *index, pc_tensor *values, bool accumulate)

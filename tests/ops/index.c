@@ -80,7 +80,7 @@ static void out_of_range(void **state)
         assert_fails_on_device(pc_index_copy(table, 0, below, rows), PC_ERR_RANGE,
                                "index_copy: entry 0 of the index is -1");
         assert_fails_on_device(pc_index_put(table, pc_sub_scalar(far, 7), rows, true), PC_ERR_RANGE,
-                               "it must be 0 to 3");
+                               "entry 0 of the index is -5; it must be 0 to 3");
         assert_fails_on_device(pc_index_add(nobody, 0, far, rows), PC_ERR_RANGE, "it must be 0 to -1");
     }
     assert_no_leak();
