@@ -14,6 +14,7 @@ constexpr int LANES = 32;
 constexpr unsigned ALL_LANES = 0xffffffffu;
 constexpr int MOST_THREADS = 1024;
 constexpr size_t MOST_SHARED = 227 << 10; // of dynamic shared memory, as on the GPUs that this one says it is
+size_t most_shared();                     // so much, or less where PARACORD_EMULATOR_SHARED says so
 
 extern const char *kernel_name; // of the kernel that runs
 extern char *dynamic_shared;    // where its dynamic shared memory begins

@@ -4,6 +4,7 @@
 
 #include "block.h"
 
+#include <cstdlib>
 #include <cstring>
 
 namespace
@@ -19,6 +20,16 @@ cudaError_t emulator::told(cudaError_t error)
     if (error != cudaSuccess)
         last = error;
     return error;
+}
+
+size_t emulator::most_shared()
+{
+    static const size_t most = [] {
+        const char *bytes = getenv("PARACORD_EMULATOR_SHARED");
+        const size_t n = bytes ? strtoul(bytes, nullptr, 10) : 0;
+        return n > 0 && n < MOST_SHARED ? n : MOST_SHARED;
+    }();
+    return most;
 }
 
 extern "C" {
@@ -90,7 +101,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int)
         *value = MULTIPROCESSORS;
         break;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-        *value = int(emulator::MOST_SHARED);
+        *value = int(emulator::most_shared());
         break;
     default:
         *value = 1; // it can
@@ -114,7 +125,7 @@ cudaError_t cudaDeviceEnablePeerAccess(int, unsigned)
 }
 cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute attribute, int value)
 {
-    const bool fits = attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value <= int(emulator::MOST_SHARED);
+    const bool fits = attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value <= int(emulator::most_shared());
     return emulator::told(fits ? cudaSuccess : cudaErrorInvalidValue);
 }
 /* Never called: `translate` makes launches of its own. */

@@ -38,7 +38,7 @@ void emulator::submit_kernel(const shape &how, std::function<void()> body)
     const dim3 &g = how.grid, &b = how.block;
     bool empty = !g.x || !g.y || !g.z || !b.x || !b.y || !b.z;
     if (empty || getenv("PARACORD_EMULATOR_REFUSES") || 1ul * b.x * b.y * b.z > MOST_THREADS || g.y > 65535 ||
-        g.z > 65535 || how.shared > MOST_SHARED) {
+        g.z > 65535 || how.shared > most_shared()) {
         emulator::told(cudaErrorInvalidConfiguration);
         return;
     }
