@@ -5,6 +5,7 @@
 
 #include "support.h"
 
+#include "conv_gpu.h"
 #include "conv_halves.h"
 #include "cuda/conv/pooled.h"
 #include "cuda/conv/stage.h"
@@ -422,12 +423,6 @@ void *pc__cuda_scratch(pc_stream *stream, size_t bytes)
     memory[level] = aligned_alloc(256, (bytes + 255) / 256 * 256);
     memset(memory[level], 0xff, bytes); /* NaN */
     return memory[level];
-}
-
-int pc__cuda_multiprocessors(const pc_stream *stream)
-{
-    (void)stream;
-    return 132;
 }
 
 bool pc__cuda_early(const pc_stream *stream)

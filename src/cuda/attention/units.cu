@@ -228,8 +228,6 @@ template <class T, int D, int M, int KEYS, int GROUPS, bool PLAIN> void start(co
     const auto bytes = [](int tiles) { return (tiles * KEYS + M * ROWS) * PITCH<T, D> * static_cast<int>(sizeof(T)); };
     static_assert((GROUPS - 1) * (D / 2 + 4) * THREADS * sizeof(float) <= 4 * KEYS * PITCH<T, D> * sizeof(T), "joined");
     const unsigned blocks = static_cast<unsigned>(a->batches * ((a->l + M * ROWS - 1) / (M * ROWS)));
-    if (bytes(4) > 40 << 10)
-        (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes(4));
     const wholes whole = {lies_on_16_bytes(a, &a->q, a->e), lies_on_16_bytes(a, &a->k, a->e),
                           lies_on_16_bytes(a, &a->v, a->ev), lies_on_16_bytes(a, &a->y, a->ev)};
     if (blocks > 0)

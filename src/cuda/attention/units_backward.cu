@@ -157,9 +157,6 @@ template <class T, int D, bool PLAIN> void start(const pc__cuda_attention *a)
     const unsigned blocks = of_keys + (unsigned)(a->batches * blocks_of(a->l));
     if (blocks == 0)
         return;
-    if (shared > 40 << 10)
-        (void)cudaFuncSetAttribute(backward_kernel<T, D, PLAIN>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   static_cast<int>(shared));
     const wholes whole = {lies_on_16_bytes(a, &a->q, a->e), lies_on_16_bytes(a, &a->k, a->e),
                           lies_on_16_bytes(a, &a->v, a->ev), lies_on_16_bytes(a, &a->g, a->ev)};
     (void)pc::start_grid(backward_kernel<T, D, PLAIN>, dim3(blocks), dim3(THREADS), shared, a->queue, a->early, *a,

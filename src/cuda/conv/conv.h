@@ -16,6 +16,7 @@ extern "C" {
 typedef struct pc__cuda_conv {
     int dtype, activation; /* as pc_activation_kind */
     int planes, early, multiprocessors;
+    int block_room;   /* bytes of shared memory that a block may have */
     int tf32;         /* floats may be multiplied so */
     bool x_planes;    /* x is [n][c][h][w]: for direct.h alone */
     bool weight_last; /* weight and its gradient are [o][kh][kw][c]: not for kernels of ours (c_order.h) */

@@ -152,7 +152,6 @@ template <class T, int N> bool launch_packs(const pc__cuda_groups &s, const oper
             auto kernel = depthwise_tiles<T, N, K, S, 1>;
             if constexpr (S == 1)
                 kernel = rows_at_once(s) == 2 ? depthwise_tiles<T, N, K, S, 2> : kernel;
-            allow_tiles(reinterpret_cast<const void *>(kernel), way.bytes);
             (void)pc::start_grid(kernel, grid, threads, way.bytes, s.queue, s.early, s, of, way.by);
         }
     });

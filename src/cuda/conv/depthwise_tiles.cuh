@@ -169,14 +169,6 @@ template <class T, int N> bool has_tiles(const pc__cuda_groups &s, const void *a
            ((uintptr_t)a | (uintptr_t)b) % (N * sizeof(T)) == 0;
 }
 
-/* One number for all sizes with which threads may start a kernel. */
-inline void allow_tiles(const void *kernel, size_t bytes)
-{
-    enum { ALWAYS = 48 << 10 };
-    if (bytes > ALWAYS)
-        (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, TILES_MOST);
-}
-
 } // namespace
 
 #endif

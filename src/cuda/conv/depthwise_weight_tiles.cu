@@ -129,7 +129,6 @@ template <class T, int N> int launch_packs(const pc__cuda_groups &s, const void 
         auto kernel = weight_tiles<T, N, K, S, R>;
         if constexpr (K > 3)
             kernel = way.rows == R ? kernel : weight_tiles<T, N, K, S, 1>;
-        allow_tiles(reinterpret_cast<const void *>(kernel), bytes);
         (void)pc::start_grid(kernel, grid, threads, bytes, s.queue, s.early, s, (const T *)x, (const T *)y,
                              (pc::math<T> *)sums, way.of);
     });

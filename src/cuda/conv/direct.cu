@@ -405,7 +405,6 @@ template <int OC, bool BACK> void launch(cudaStream_t queue, const pc__cuda_conv
 {
     const size_t shared = bytes_for(p, p.t, p.c.deep);
     const int threads = threads_of(p.c, shared), most = s->multiprocessors * 32;
-    (void)cudaFuncSetAttribute(direct_kernel<OC, BACK>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
     pc::start_grid(direct_kernel<OC, BACK>, dim3((unsigned)(p.c.blocks < most ? p.c.blocks : most)),
                    dim3((unsigned)threads), shared, queue, s->early, *s, p, d);
 }

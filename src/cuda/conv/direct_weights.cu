@@ -291,7 +291,6 @@ plan plan_of(const pc__cuda_conv *s)
 template <int OC> void launch(cudaStream_t queue, const pc__cuda_conv *s, const plan &p, const operands &d)
 {
     const size_t shared = bytes_for(p, p.c);
-    (void)cudaFuncSetAttribute(direct_weights_kernel<OC>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
     pc::start_grid(direct_weights_kernel<OC>, dim3((unsigned)p.pieces, (unsigned)p.groups),
                    dim3((unsigned)(p.shared_out * p.parts * LANES)), shared, queue, s->early, *s, p, d);
 }

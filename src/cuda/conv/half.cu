@@ -140,8 +140,6 @@ void launch(cudaStream_t queue, const pc__cuda_conv *s, const source<T> &x, cons
     const long long rows = s->n * s->yh * s->yw * POOL * POOL;
     const split_k k = split_of(tiling_of(s), in);
     const dim3 grid((unsigned)((rows + BM - 1) / BM), (unsigned)((s->o + BN - 1) / BN), (unsigned)k.splits);
-    if (shared > 40 << 10)
-        (void)cudaFuncSetAttribute(half_kernel<T, POOL, BN>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
     pc::start_grid(half_kernel<T, POOL, BN>, grid, dim3(THREADS), shared, queue, s->early, *s, x, f, to, k);
 }
 

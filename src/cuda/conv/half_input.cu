@@ -136,8 +136,6 @@ void launch(cudaStream_t queue, const pc__cuda_conv *s, const source<T> &g, cons
     const dim3 grid((unsigned)((most + BM - 1) / BM), (unsigned)((s->c + BN - 1) / BN),
                     (unsigned)(s->sh * s->sw * k.splits));
     const bool whole = s->c % EIGHT == 0 && on_16_bytes(dx);
-    if (shared > 40 << 10)
-        (void)cudaFuncSetAttribute(half_input_kernel<T, BN>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
     pc::start_grid(half_input_kernel<T, BN>, grid, dim3(THREADS), shared, queue, s->early, *s, g, f, dx, whole, k);
 }
 

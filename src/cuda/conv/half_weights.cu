@@ -255,7 +255,6 @@ template <class T> void backward(cudaStream_t queue, const pc__cuda_conv *s, con
     const size_t parts = (size_t)p.warps * 32 * EIGHT * sizeof(float), shared = work > parts ? work : parts;
     const dim3 grid((unsigned)pieces_of(p.units, p.warps), (unsigned)pieces_of(s->o, OUTPUTS), (unsigned)p.pieces);
     void (*kernel)(pc__cuda_conv, operands<T>) = s->pool == 2 ? half_weights_kernel<T, 2> : half_weights_kernel<T, 1>;
-    (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
     pc::start_grid(kernel, grid, dim3((unsigned)p.warps * 32), shared, queue, s->early, *s, in);
 }
 

@@ -86,7 +86,7 @@ cut cut_for(const pc__cuda_conv *s)
     int rows = windows / s->yw;
     rows = rows < 1 ? 1 : rows < s->yh ? rows : s->yh;
     while (rows > 1 &&
-           (s->n * over(s->yh, rows) * 4 < 3 * s->multiprocessors || bytes_for(s, cut_of(s, rows)) > 100 << 10))
+           (s->n * over(s->yh, rows) * 4 < 3 * s->multiprocessors || !fits_beside(s, bytes_for(s, cut_of(s, rows)))))
         rows--;
     return cut_of(s, rows);
 }
@@ -100,7 +100,6 @@ void launch(cudaStream_t queue, const pc__cuda_conv *s, const patch_data<T> &d)
               warps = tiles < 8 ? tiles : over(tiles, over(tiles, 8));
     const int bands = (int)s->n * c.bands, blocks = over(blocks_for(s, shared, 2), over(s->o, NT * 8));
     const dim3 grid((unsigned)(bands < blocks ? bands : blocks), (unsigned)over(s->o, NT * 8));
-    (void)cudaFuncSetAttribute(patch_kernel<T, NC, NT, POOL>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
     pc::start_grid(patch_kernel<T, NC, NT, POOL>, grid, dim3((unsigned)(warps * LANES)), shared, queue, s->early, *s, c,
                    d);
 }
@@ -128,7 +127,7 @@ bool pc__cuda_conv_patch_fits(const pc__cuda_conv *s)
 {
     return (s->c == 32 || s->c == 64) && s->sh == 1 && s->sw == 1 && s->pool <= 2 && s->kh * s->kw > 1 &&
            (double)s->n * s->yh < INT32_MAX && over(s->o, 64) < 65536 &&
-           s->kh * s->kw * outputs_of(s) * s->c * 2 <= WEIGHTS_MOST && bytes_for(s, cut_of(s, 1)) <= 110 << 10;
+           s->kh * s->kw * outputs_of(s) * s->c * 2 <= WEIGHTS_MOST && fits_alone(s, bytes_for(s, cut_of(s, 1)));
 }
 
 void pc__cuda_conv_patch_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *packed,

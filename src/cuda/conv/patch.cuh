@@ -148,6 +148,18 @@ __device__ inline unsigned address_of(const void *shared)
     return (unsigned)__cvta_generic_to_shared(shared);
 }
 
+/* What a block may have: two stay on a multiprocessor of compute capability 9.0, where the least that there is to do may take
+ * some more; others have less for one block. */
+inline bool fits_beside(const pc__cuda_conv *s, size_t shared)
+{
+    return shared <= (size_t)100 << 10 && shared <= (size_t)s->block_room;
+}
+
+inline bool fits_alone(const pc__cuda_conv *s, size_t shared)
+{
+    return shared <= (size_t)110 << 10 && shared <= (size_t)s->block_room;
+}
+
 /* Blocks of `shared` bytes each that stay on the device, as many as fit. */
 inline int blocks_for(const pc__cuda_conv *s, size_t shared, int most)
 {

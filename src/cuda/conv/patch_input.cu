@@ -133,7 +133,7 @@ cut cut_for(const pc__cuda_conv *s)
     int rows = 256 / s->w;
     rows = rows < 1 ? 1 : rows < s->h ? rows : s->h;
     while (rows > 1 &&
-           (s->n * over(s->h, rows) * 4 < 3 * s->multiprocessors || bytes_for(s, cut_of(s, rows)) > 100 << 10))
+           (s->n * over(s->h, rows) * 4 < 3 * s->multiprocessors || !fits_beside(s, bytes_for(s, cut_of(s, rows)))))
         rows--;
     return cut_of(s, rows);
 }
@@ -146,8 +146,6 @@ void launch(cudaStream_t queue, const pc__cuda_conv *s, const back_data<T> &d)
     const int tiles = over((long long)c.rows * s->w, 32), warps = tiles < 8 ? tiles : over(tiles, over(tiles, 8));
     const int bands = (int)s->n * c.bands, blocks = over(blocks_for(s, shared, 2), over(s->c, NT * 8));
     const dim3 grid((unsigned)(bands < blocks ? bands : blocks), (unsigned)over(s->c, NT * 8));
-    (void)cudaFuncSetAttribute(patch_input_kernel<T, NC, NT, POOL>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               (int)shared);
     pc::start_grid(patch_input_kernel<T, NC, NT, POOL>, grid, dim3((unsigned)((warps < 4 ? 4 : warps) * LANES)), shared,
                    queue, s->early, *s, c, d);
 }
@@ -175,7 +173,8 @@ bool pc__cuda_conv_patch_input_fits(const pc__cuda_conv *s)
 {
     return (s->o == 32 || s->o == 64) && s->sh == 1 && s->sw == 1 && s->pool <= 2 && s->kh * s->kw > 1 &&
            (double)s->n * s->h < INT32_MAX && over(s->c, 32) < 65536 &&
-           s->kh * s->kw * (s->c <= 32 ? 32 : 64) * s->o * 2 <= WEIGHTS_MOST && bytes_for(s, cut_of(s, 1)) <= 110 << 10;
+           s->kh * s->kw * (s->c <= 32 ? 32 : 64) * s->o * 2 <= WEIGHTS_MOST &&
+           fits_alone(s, bytes_for(s, cut_of(s, 1)));
 }
 
 void pc__cuda_conv_patch_input(cudaStream_t queue, const pc__cuda_conv *s, const void *packed, const void *y,

@@ -200,7 +200,6 @@ void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const v
     const dim3 grid((unsigned)p.pieces, (unsigned)over(s->o, GC * EIGHT), (unsigned)(s->c / 32));
     void (*kernel)(pc__cuda_conv, cut, weights_data<T>) =
         s->pool == 2 ? patch_weights_kernel<T, 2> : patch_weights_kernel<T, 1>;
-    (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p.shared);
     pc::start_grid(kernel, grid, dim3((unsigned)(s->kh * s->kw * LANES)), p.shared, queue, s->early, *s, p.c, d);
 }
 
@@ -210,7 +209,7 @@ bool pc__cuda_conv_patch_weights_fits(const pc__cuda_conv *s)
 {
     return s->c % 32 == 0 && s->sh == 1 && s->sw == 1 && s->pool <= 2 && s->kh * s->kw >= 4 &&
            s->kh * s->kw <= TAPS_MOST && (double)s->n * s->yh < INT32_MAX && s->c / 32 < 65536 &&
-           over(s->o, 64) < 65536 && s->yw * GC <= s->kh * s->kw * LANES && plan_of(s).shared <= 110 << 10;
+           over(s->o, 64) < 65536 && s->yw * GC <= s->kh * s->kw * LANES && fits_alone(s, plan_of(s).shared);
 }
 
 int pc__cuda_conv_patch_pieces(const pc__cuda_conv *s)

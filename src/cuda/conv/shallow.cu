@@ -292,7 +292,6 @@ void launch(cudaStream_t queue, const pc__cuda_conv *s, const origin<T> &from, c
     const int warps = own < 4 ? 4 : own; /* they bring the weights, too */
     const int most = over(blocks_for(s, shared, 24 / warps), groups), blocks = tiles < most ? tiles : most;
     const dim3 grid((unsigned)blocks, (unsigned)groups), threads((unsigned)warps * LANES);
-    (void)cudaFuncSetAttribute(shallow_kernel<T, POOL>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
     pc::start_grid(shallow_kernel<T, POOL>, grid, threads, shared, queue, s->early, *s, t, from, w, d,
                    sixteens_of(*s, t));
 }

@@ -280,7 +280,6 @@ void launch(cudaStream_t queue, const pc__cuda_conv *s, const plan &p, const ori
 {
     const dim3 grid((unsigned)p.pieces, (unsigned)(p.groups * over(s->o, GROUP)));
     void (*kernel)(pc__cuda_conv, plan, origin<T>, gradient_data<T>) = shallow_weights_kernel<T, NUMBERS>;
-    (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p.shared);
     pc::start_grid(kernel, grid, dim3((unsigned)(p.across * p.parts * LANES)), p.shared, queue, s->early, *s, p, from,
                    d);
 }

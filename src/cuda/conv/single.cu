@@ -171,16 +171,6 @@ tiling tiling_of(const pc__cuda_conv *s, int places)
     return best;
 }
 
-/* Shared memory that a block may have on the current device. */
-size_t room_of_block()
-{
-    int device = 0, most = 0;
-    if (cudaGetDevice(&device) != cudaSuccess ||
-        cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) != cudaSuccess)
-        (void)cudaGetLastError();
-    return (size_t)most;
-}
-
 /* Bytes of the weights, and no less than any tiling takes. */
 struct room {
     size_t weights, block;
@@ -198,14 +188,13 @@ bool has_room(const pc__cuda_conv *s)
     const room r = taps <= TAPS_FEW    ? room_of<TAPS_FEW>(s)
                    : taps <= TAPS_SOME ? room_of<TAPS_SOME>(s)
                                        : room_of<TAPS_MOST>(s);
-    return r.weights <= WEIGHTS_MOST && r.block <= room_of_block();
+    return r.weights <= WEIGHTS_MOST && r.block <= (size_t)s->block_room;
 }
 
 template <class T, int TAPS, bool WHOLE> void launch(cudaStream_t queue, const pc__cuda_conv *s, const operands &d)
 {
     const tiling t = tiling_of(s, PLACES<TAPS> * THREADS);
     const size_t shared = bytes_of<TAPS>(s, t);
-    (void)cudaFuncSetAttribute(single_input<T, TAPS, WHOLE>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
     (void)pc::start_grid(single_input<T, TAPS, WHOLE>, dim3((unsigned)(s->n * t.down * t.across)), dim3(THREADS),
                          shared, queue, s->early, *s, t, d);
 }

@@ -7,6 +7,8 @@
 namespace
 {
 
+constexpr size_t BESIDE = 2 << 10; /* bytes of a block beside a row, at most */
+
 /* *divisor = the rows that count. One block. */
 template <class M>
 __global__ void __launch_bounds__(WIDE_THREADS)
@@ -124,10 +126,8 @@ bool both_of(cudaStream_t queue, int early, const pc__view *x, const pc__cuda_ta
     M *divisor = (M *)((char *)scratch + PC__LOSS_SCRATCH);
     const unsigned blocks = rows < BLOCKS_MOST ? (unsigned)rows : BLOCKS_MOST;
     if (!has_pitch<T>(x->data, pitch) || !has_pitch<T>(dx, dx_pitch) || rows < FEW_ROWS ||
-        cudaFuncSetAttribute(both<T, L>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared) != cudaSuccess) {
-        (void)cudaGetLastError();
+        shared + BESIDE > (size_t)pc__cuda_block_room())
         return false;
-    }
     (void)pc::start(count_rows<M>, 1, WIDE_THREADS, queue, early, to, rows, (int)classes, divisor);
     (void)pc::start_grid(both<T, L>, dim3(blocks), dim3(threads_for(classes)), shared, queue, early, (const T *)x->data,
                          pitch, to, (const L *)g, (T *)dx, dx_pitch, (const M *)divisor, rows, (int)classes,

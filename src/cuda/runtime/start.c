@@ -2,7 +2,9 @@
  * runtime's search for it.
  *
  * Ready means that it asks for the division of first-level memory and shared memory that all others ask for: a
- * multiprocessor that must divide it anew waits until it is empty (docs/kernels-diary.md). */
+ * multiprocessor that must divide it anew waits until it is empty (docs/kernels-diary.md). And that its blocks may have all
+ * the shared memory that there is: the limit is the kernel's, so that launches of other shapes in other threads would undo a
+ * lower one. */
 #include "cuda/runtime/start.h"
 
 #include "cuda/runtime/state.h"
@@ -124,13 +126,40 @@ static bool launched_by_driver(const cudaLaunchConfig_t *how, known *k, void **l
 
 #endif
 
+int pc__cuda_block_room(void)
+{
+    return pc__cuda_devices[pc__cuda_here()].block_room;
+}
+
+/* Where that fails the launch will say why. */
+static bool worked(cudaError_t status)
+{
+    if (status != cudaSuccess)
+        (void)cudaGetLastError();
+    return status == cudaSuccess;
+}
+
+static bool set(const void *kernel, enum cudaFuncAttribute attribute, int value)
+{
+    return worked(cudaFuncSetAttribute(kernel, attribute, value));
+}
+
+/* The shared memory that a kernel declares is not there for what its launches ask for. */
+static void divide_memory(const void *kernel)
+{
+    const int room = pc__cuda_block_room();
+    struct cudaFuncAttributes own;
+    (void)set(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, SHARED);
+    if (!set(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, room) && worked(cudaFuncGetAttributes(&own, kernel)))
+        (void)set(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, room - (int)own.sharedSizeBytes);
+}
+
 /* Another time where CUDA still has an error to tell, of a launch before. */
 static void prepare(known *k, const void *kernel, uint64_t device)
 {
     if (cudaPeekAtLastError() != cudaSuccess)
         return;
-    if (cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, SHARED) != cudaSuccess)
-        (void)cudaGetLastError(); /* it was a wish; what is wrong the launch will say */
+    divide_memory(kernel);
     find_handle(k, kernel);
     atomic_fetch_or_explicit(&k->ready, device, memory_order_release);
 }
@@ -141,5 +170,7 @@ cudaError_t pc__cuda_start(const cudaLaunchConfig_t *how, const void *kernel, vo
     known *k = place_of(kernel);
     if (k && !(atomic_load_explicit(&k->ready, memory_order_acquire) & device))
         prepare(k, kernel, device);
+    else if (!k && how->dynamicSmemBytes && cudaPeekAtLastError() == cudaSuccess)
+        divide_memory(kernel);
     return launched_by_driver(how, k, list) ? cudaSuccess : cudaLaunchKernelExC(how, kernel, list);
 }
