@@ -2,27 +2,75 @@
 #include "whole.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Beside the file that a link leads to, so that the link stays; `target` is that file. */
+/* Where the name leads by its links, also to what is not there yet. */
+static bool find_target(const char *path, char target[PATH_MAX])
+{
+    char aim[PATH_MAX], next[PATH_MAX];
+    if (realpath(path, target))
+        return true;
+    if (snprintf(target, PATH_MAX, "%s", path) < PATH_MAX)
+        for (int links = 0; links < 40; links++) {
+            const ssize_t n = readlink(target, aim, sizeof aim - 1);
+            if (n < 0)
+                return true;
+            aim[n] = 0;
+            const char *slash = *aim == '/' ? NULL : strrchr(target, '/');
+            const int folder = slash ? (int)(slash + 1 - target) : 0;
+            if (snprintf(next, sizeof next, "%.*s%s", folder, target, aim) >= (int)sizeof next)
+                break;
+            memcpy(target, next, sizeof next);
+        }
+    errno = ELOOP;
+    return false;
+}
+
+/* Whether the name is still that of the open file, and nobody else writes it; a file system that has no locks goes
+ * without. */
+static bool is_ours(int fd, const char *name)
+{
+    struct stat here, there;
+    return (!flock(fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK) && !fstat(fd, &here) && !lstat(name, &there) &&
+           here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
+/* One that nobody writes: what a killed command has left, or a new one. */
+static int open_one(const char *target, char *temporary, size_t n)
+{
+    for (int i = 0; i < 100; i++) {
+        if (snprintf(temporary, n, "%s.paracord-%d.tmp", target, i) >= (int)n) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        const int fd = open(temporary, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (fd < 0 || (is_ours(fd, temporary) && !ftruncate(fd, 0)))
+            return fd;
+        close(fd);
+    }
+    errno = EBUSY;
+    return -1;
+}
+
+/* Beside the file that a link leads to, so that the link stays, as readable as that; `target` is that file. */
 static FILE *open_beside(const char *path, char target[PATH_MAX], char *temporary, size_t n)
 {
     struct stat there;
-    if (!stat(path, &there) && !S_ISREG(there.st_mode)) {
+    const bool is_there = !stat(path, &there);
+    if (is_there && !S_ISREG(there.st_mode)) {
         errno = S_ISDIR(there.st_mode) ? EISDIR : EINVAL;
         return NULL;
     }
-    if (!realpath(path, target))
-        snprintf(target, PATH_MAX, "%s", path);
-    if (snprintf(temporary, n, "%s.tmp", target) >= (int)n) {
-        errno = ENAMETOOLONG;
-        return NULL;
-    }
-    return fopen(temporary, "we");
+    const int fd = find_target(path, target) ? open_one(target, temporary, n) : -1;
+    if (fd >= 0 && is_there)
+        (void)fchmod(fd, there.st_mode & 0777);
+    return fd >= 0 ? fdopen(fd, "w") : NULL;
 }
 
 static bool failed(const cli_command *command, const char *path)
@@ -37,8 +85,8 @@ bool cli_may_write(const cli_command *command, const char *path)
     FILE *file = open_beside(path, target, temporary, sizeof temporary);
     if (!file)
         return failed(command, path);
-    fclose(file);
     remove(temporary);
+    fclose(file);
     return true;
 }
 
@@ -50,15 +98,11 @@ bool cli_write_whole(const cli_command *command, const char *path, bool (*write)
     if (!out)
         return failed(command, path);
     const bool made = write(context, out);
-    bool fine = made && !fflush(out) && !ferror(out) && !fsync(fileno(out));
-    int number = errno;
-    if (fclose(out) && fine)
-        fine = false, number = errno;
-    if (fine && rename(temporary, target))
-        fine = false, number = errno;
-    if (fine)
-        return true;
-    remove(temporary);
+    const bool fine = made && !fflush(out) && !ferror(out) && !fsync(fileno(out)) && !rename(temporary, target);
+    const int number = errno;
+    if (!fine)
+        remove(temporary);
+    fclose(out);
     errno = number;
-    return made ? failed(command, path) : !cli_failed(command);
+    return fine || (made ? failed(command, path) : !cli_failed(command));
 }

@@ -1,4 +1,5 @@
-/* whole.h: files that are written whole or not at all: first beside the target, as PATH.tmp, then put in its place. */
+/* whole.h: files that are written whole or not at all: first beside the target, in a file that no other
+ * command writes (TARGET.paracord-N.tmp), then put in its place. */
 #ifndef CLI_WHOLE_H
 #define CLI_WHOLE_H
 

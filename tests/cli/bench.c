@@ -162,6 +162,30 @@ static void a_roofline_can_be_empty(void **state)
     assert_true(exists(root.s, "empty.svg"));
 }
 
+/* A link that leads to nothing yet stays one; a file that others may not read stays so; a neighbour's name is its own. */
+static void pictures_go_through_links(void **state)
+{
+    (void)state;
+    struct stat info;
+    const test_path path = joined(root.s, "link.svg"), aim = joined(root.s, "aim.svg");
+    put_bytes(root.s, "aim.svg.tmp", "mine", 4);
+    put_bytes(root.s, "aim.svg.paracord-0.tmp", "left by a kill", 14);
+    put_link(root.s, "link.svg", "aim.svg");
+    for (int i = 0; i < 2; i++) {
+        run(&e, "bench", "product.tf32", "--svg", path.s, "--device", "cpu");
+        assert_went_well(&e);
+        assert_int_equal(lstat(path.s, &info), 0);
+        assert_true(S_ISLNK(info.st_mode));
+        assert_int_equal(stat(aim.s, &info), 0);
+        assert_true(info.st_size > 0);
+        if (i)
+            assert_int_equal(info.st_mode & 0777, 0600);
+        assert_int_equal(chmod(aim.s, 0600), 0);
+    }
+    assert_int_equal(files_with(root.s, "aim.svg"), 2);
+    assert_int_equal(unlink(joined(root.s, "aim.svg.tmp").s), 0);
+}
+
 /* A full disk leaves the old picture. */
 static void a_picture_that_fails_leaves_the_old_one(void **state)
 {
@@ -211,6 +235,7 @@ static const struct CMUnitTest tests[] = {
 #endif
     cmocka_unit_test(the_roofline_is_whole),
     cmocka_unit_test(a_roofline_can_be_empty),
+    cmocka_unit_test(pictures_go_through_links),
     cmocka_unit_test(a_picture_that_fails_leaves_the_old_one),
     cmocka_unit_test(bad_input),
 };

@@ -4,6 +4,7 @@
 
 #include "device.h"
 
+#include <dirent.h>
 #include <ftw.h>
 #include <paracord/image.h>
 #include <stdlib.h>
@@ -38,6 +39,18 @@ static inline int remove_one(const char *path, const struct stat *info, int type
 static inline void remove_root(test_path *root)
 {
     assert_int_equal(nftw(root->s, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+/* How many files in the folder have that in their names. */
+static inline int files_with(const char *folder, const char *part)
+{
+    int found = 0;
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    for (struct dirent *entry; (entry = readdir(dir));)
+        found += strstr(entry->d_name, part) != NULL;
+    closedir(dir);
+    return found;
 }
 
 /* Make the folders that lead to root/name. */
