@@ -36,12 +36,13 @@ static bool is_shared_out(const pc__gpt_training *t)
 typedef struct begun {
     pc_status status;
     int64_t start;
+    pc__draft draft;
 } begun;
 
 /* All of it where nothing is shared out. In a scope. */
 static begun begin(const pc__gpt_training *t, const char *path, pc_parameter *list, int n)
 {
-    char step[32], seed[32], draws[32], seconds[40], best[40], width[32], *temporary = NULL;
+    char step[32], seed[32], draws[32], seconds[40], best[40], width[32];
     const pc_generator generator = pc_generator_get();
     const pc__plain_numbers plain = pc__plain_numbers_begin();
     snprintf(step, sizeof step, "%lld", (long long)t->at.step);
@@ -54,7 +55,7 @@ static begun begin(const pc__gpt_training *t, const char *path, pc_parameter *li
     const pc_weights_note_pair notes[] = {{"paracord gpt", "1"}, {"settings", t->settings}, {"step", step},
                                           {"seed", seed},        {"draws", draws},          {"seconds", seconds},
                                           {"best", best},        {"width", width},          {NULL, NULL}};
-    begun b = {0};
+    begun b = {.draft.fd = -1};
     snprintf(list[n].name, sizeof list[n].name, "curve");
     list[n].tensor = curve_tensor(t);
     snprintf(list[n + 1].name, sizeof list[n + 1].name, "tested");
@@ -62,10 +63,9 @@ static begun begin(const pc__gpt_training *t, const char *path, pc_parameter *li
     if (!list[n].tensor || !list[n + 1].tensor)
         b.status = PC_ERR_MEMORY;
     else if (is_shared_out(t))
-        b.status = pc__weights_begin(path, list, n + 2, notes, &temporary, &b.start);
+        b.status = pc__weights_begin(path, list, n + 2, notes, &b.draft, &b.start);
     else
         b.status = pc_weights_write(path, list, n + 2, notes);
-    pc__free(temporary); /* each rank makes that name itself */
     return b;
 }
 
@@ -89,36 +89,42 @@ static pc_status put_pieces(const pc__gpt_training *t, const char *path, const c
     return used ? pc__weights_put(path, temporary, start, p->list, p->parts, used) : PC_OK;
 }
 
+/* What every rank must know of the first one's: where tensors begin, and the temporary's number. */
+typedef struct place {
+    int64_t start, number;
+} place;
+
 /* This rank's part of the file that the first one has begun, and none of it is lost when that one is the checkpoint. */
-static pc_status write_part(const pc__gpt_training *t, const char *path, const char *temporary, int64_t start,
-                            int64_t *all, pc__gpt_pieces *p)
+static pc_status write_part(const pc__gpt_training *t, const char *path, const begun *b, place *all, pc__gpt_pieces *p)
 {
-    PC__TRY(pc__group_exchange(t->o.group, &start, sizeof start, all));
-    const pc_status status = put_pieces(t, path, temporary, all[0], p);
+    const place mine = {b->start, b->draft.number};
+    PC__TRY(pc__group_exchange(t->o.group, &mine, sizeof mine, all));
+    char *temporary = pc__file_temporary(path, (int)all[0].number);
+    const pc_status status = temporary ? put_pieces(t, path, temporary, all[0].start, p) : pc_error_last()->status;
+    const bool there = !t->rank || !temporary || access(temporary, F_OK) == 0;
+    pc__free(temporary);
     if (status == PC_OK)
-        return pc__group_exchange(t->o.group, &start, sizeof start, all);
-    if (!t->rank || access(temporary, F_OK) == 0)
+        return pc__group_exchange(t->o.group, &mine, sizeof mine, all);
+    if (there)
         return status;
-    pc_error mine = pc__error_take(); /* the first rank has heard of an error, and removed it: that one is to be told */
-    if (pc__group_exchange(t->o.group, &start, sizeof start, all) == PC_OK)
-        (void)pc__error_put(&mine);
+    pc_error own = pc__error_take(); /* the first rank has heard of an error, and removed it: that one is to be told */
+    if (pc__group_exchange(t->o.group, &mine, sizeof mine, all) == PC_OK)
+        (void)pc__error_put(&own);
     return pc_error_last()->status;
 }
 
 /* All ranks write, and the first makes it the checkpoint when all have. Who fails tells the others, whose exchanges end
  * with what it says: nobody else has told anything before, so that it is known which rank's disk it is. */
-static pc_status save_together(const pc__gpt_training *t, const char *path, begun mine, pc__gpt_pieces *p)
+static pc_status save_together(const pc__gpt_training *t, const char *path, begun *b, pc__gpt_pieces *p)
 {
-    int64_t *all = pc__alloc((size_t)t->ranks * sizeof *all);
-    char *temporary = pc__file_temporary(path);
-    pc_status status = !all || !temporary ? PC_ERR_MEMORY : mine.status;
+    place *all = pc__alloc((size_t)t->ranks * sizeof *all);
+    pc_status status = !all ? PC_ERR_MEMORY : b->status;
     if (status == PC_OK)
-        status = write_part(t, path, temporary, mine.start, all, p);
+        status = write_part(t, path, b, all, p);
     if (!t->rank && status == PC_OK)
-        status = pc__file_commit(temporary, path);
-    else if (!t->rank && temporary)
-        (void)remove(temporary);
-    pc__free(temporary);
+        status = pc__file_commit(&b->draft, path);
+    else
+        pc__file_drop(&b->draft);
     pc__free(all);
     return status;
 }
@@ -129,14 +135,14 @@ pc_status pc__gpt_checkpoint_save(pc__gpt_training *t, const char *path)
     if (t->rank && !together)
         return PC_OK;
     PC__TRY(pc__optimizer_settle(t->optimizer));
-    begun mine = {.status = PC_OK};
+    begun mine = {.draft.fd = -1};
     PC_SCOPE {
         pc__gpt_pieces p;
         mine.status = pc__gpt_pieces_find(t, &p);
         if (mine.status == PC_OK && !t->rank)
             mine = begin(t, path, p.list, p.count);
         if (together)
-            mine.status = save_together(t, path, mine, &p);
+            mine.status = save_together(t, path, &mine, &p);
         pc__gpt_pieces_free(&p);
     }
     return mine.status;

@@ -98,11 +98,7 @@ static pc_status remove_temporaries(const pc__gpt_training *t)
     for (int i = 0; i < PC__COUNT(names); i++) {
         char path[PATH_MAX];
         PC__TRY(pc__gpt_path(t, names[i], path));
-        char *temporary = pc__file_temporary(path);
-        if (!temporary)
-            return PC_ERR_MEMORY;
-        unlink(temporary);
-        pc__free(temporary);
+        PC__TRY(pc__file_sweep(path));
     }
     return PC_OK;
 }

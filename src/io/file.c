@@ -1,9 +1,8 @@
-/* file.c: whole files in, whole files out. */
+/* file.c: whole files in, and folders. */
 #include "io/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -30,14 +29,14 @@ static int standing_for(const char *path)
     return -1;
 }
 
-static const char *kind_of(mode_t mode)
+const char *pc__file_kind(mode_t mode)
 {
     return S_ISDIR(mode) ? "a folder" : S_ISFIFO(mode) ? "a named pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
 }
 
 static pc_status refuse(const char *path, mode_t mode)
 {
-    return pc__fail(PC_ERR_FILE, "cannot read %s: it is %s, not a regular file%s", path, kind_of(mode),
+    return pc__fail(PC_ERR_FILE, "cannot read %s: it is %s, not a regular file%s", path, pc__file_kind(mode),
                     S_ISFIFO(mode) ? "; what comes through a pipe can be read as /dev/stdin" : "");
 }
 
@@ -163,107 +162,6 @@ pc_status pc__file_read(const char *path, uint8_t **bytes, size_t *n)
     *bytes = NULL, *n = 0;
     PC__TRY(pc__file_open(path, &fd, &size));
     return pc__file_take(fd, path, size, bytes, n);
-}
-
-static const char temporary_suffix[] = ".tmp";
-
-/* Beside the file that a link leads to, so that the link stays. */
-char *pc__file_temporary(const char *path)
-{
-    char real[PATH_MAX];
-    const char *target = realpath(path, real) ? real : path;
-    const size_t n = strlen(target) + sizeof temporary_suffix;
-    char *name = pc__alloc(n);
-    if (name)
-        snprintf(name, n, "%s%s", target, temporary_suffix);
-    return name;
-}
-
-/* A file in the place of /dev/null would be the end of many a program. */
-static pc_status check_target(const char *path)
-{
-    struct stat info;
-    if (stat(path, &info) != 0 || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode))
-        return PC_OK;
-    return pc__fail(PC_ERR_FILE, "cannot write %s: it is %s, not a regular file", path, kind_of(info.st_mode));
-}
-
-/* Over the file that it is the temporary of; 0, or errno. */
-static int put_in_place(const char *temporary)
-{
-    char target[PATH_MAX];
-    const int n = (int)(strlen(temporary) - (sizeof temporary_suffix - 1));
-    if (snprintf(target, sizeof target, "%.*s", n, temporary) >= (int)sizeof target)
-        return ENAMETOOLONG;
-    return rename(temporary, target) == 0 ? 0 : errno;
-}
-
-static void sync_folder_of(const char *path)
-{
-    char copy[PATH_MAX];
-    if (snprintf(copy, sizeof copy, "%s", path) >= (int)sizeof copy)
-        return;
-    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        fsync(fd); /* some file systems refuse this for folders: the rename has still happened */
-        close(fd);
-    }
-}
-
-pc_status pc__file_commit(const char *temporary, const char *path)
-{
-    const pc_status fits = check_target(path);
-    if (fits != PC_OK) {
-        unlink(temporary);
-        return fits;
-    }
-    int fd = open(temporary, O_RDWR | O_CLOEXEC);
-    int problem = fd < 0 || fsync(fd) != 0 ? errno : 0;
-    if (fd >= 0 && close(fd) != 0 && !problem)
-        problem = errno;
-    if (!problem)
-        problem = put_in_place(temporary);
-    if (problem) {
-        unlink(temporary);
-        return pc__fail_file(problem, "cannot write %s", path);
-    }
-    sync_folder_of(temporary);
-    return PC_OK;
-}
-
-int pc__file_put(int fd, const void *bytes, size_t n)
-{
-    for (const char *at = bytes; n;) {
-        ssize_t put = write(fd, at, n);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return errno;
-        at += put, n -= (size_t)put;
-    }
-    return 0;
-}
-
-pc_status pc__file_write(const char *path, const void *bytes, size_t n)
-{
-    PC__TRY(check_target(path));
-    char *temporary = pc__file_temporary(path);
-    if (!temporary)
-        return PC_ERR_MEMORY;
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    int problem = fd < 0 ? errno : pc__file_put(fd, bytes, n);
-    if (fd >= 0 && close(fd) != 0 && !problem)
-        problem = errno;
-    pc_status status = PC_OK;
-    if (problem) {
-        if (fd >= 0)
-            unlink(temporary);
-        status = pc__fail_file(problem, "cannot write %s", path);
-    } else {
-        status = pc__file_commit(temporary, path);
-    }
-    pc__free(temporary);
-    return status;
 }
 
 pc_status pc__folder_make(const char *path)

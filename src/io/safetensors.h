@@ -4,6 +4,7 @@
 #ifndef PC__SAFETENSORS_H
 #define PC__SAFETENSORS_H
 
+#include "io/file.h"
 #include "tensor/tensor.h"
 
 #include <paracord/weights.h>
@@ -114,11 +115,11 @@ typedef struct pc__weights_part {
     pc__runs runs;
 } pc__weights_part;
 
-/* A file by several processes: one begins it, which is a new temporary for `path` (from pc__alloc) with the header and room for
- * all tensors, which are asked for their shapes and dtypes alone; the tensors begin at byte *start. Each puts its parts, which
- * are on the disk then; and one commits it (io/file.h), or removes it. */
+/* A file by several processes: one begins it, which is a draft of `path` (io/file.h) with the header and room for all tensors,
+ * which are asked for their shapes and dtypes alone; the tensors begin at byte *start. Each puts its parts, which are on
+ * the disk then; and one commits it, or drops it. */
 pc_status pc__weights_begin(const char *path, const pc_parameter *list, int count, const pc_weights_note_pair *notes,
-                            char **temporary, int64_t *start);
+                            pc__draft *draft, int64_t *start);
 pc_status pc__weights_put(const char *path, const char *temporary, int64_t start, const pc_parameter *list,
                           const pc__weights_part *parts, int count);
 

@@ -183,55 +183,47 @@ pc_status pc__weights_put(const char *path, const char *temporary, int64_t start
     return status;
 }
 
-static pc_status make_file(const char *path, const char *temporary, const pc__text *header, int64_t bytes)
+static pc_status fill(const char *path, const pc__text *header, int64_t bytes, pc__draft *draft)
 {
-    const int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    int problem = fd < 0 ? errno : pc__file_put(fd, header->data, header->length);
-    if (!problem && ftruncate(fd, (off_t)header->length + (off_t)bytes) != 0)
+    PC__TRY(pc__file_begin(path, draft));
+    int problem = pc__file_put(draft->fd, header->data, header->length);
+    if (!problem && ftruncate(draft->fd, (off_t)header->length + (off_t)bytes) != 0)
         problem = errno;
-    if (fd >= 0 && close(fd) != 0 && !problem)
-        problem = errno;
-    if (fd >= 0 && problem)
-        unlink(temporary);
+    if (problem)
+        pc__file_drop(draft);
     return problem ? pc__fail_file(problem, "cannot write %s", path) : PC_OK;
 }
 
 pc_status pc__weights_begin(const char *path, const pc_parameter *list, int count, const pc_weights_note_pair *notes,
-                            char **temporary, int64_t *start)
+                            pc__draft *draft, int64_t *start)
 {
-    *temporary = NULL;
+    *draft = (pc__draft){.fd = -1};
     PC__TRY(check(path, list, count));
     PC__TRY(check_notes(path, notes));
     pc__text header = {0};
     add_header(&header, list, count, notes);
-    char *name = header.failed ? NULL : pc__file_temporary(path);
-    const pc_status status = name ? make_file(path, name, &header, begin_of(list, count)) : PC_ERR_MEMORY;
+    const pc_status status = header.failed ? PC_ERR_MEMORY : fill(path, &header, begin_of(list, count), draft);
     *start = (int64_t)header.length;
     pc__text_free(&header);
-    if (status == PC_OK)
-        *temporary = name;
-    else
-        pc__free(name);
     return status;
 }
 
 pc_status pc_weights_write(const char *path, const pc_parameter *list, int count, const pc_weights_note_pair *notes)
 {
-    char *temporary;
+    pc__draft draft;
     int64_t start;
     PC__NEED(path);
     if (count)
         PC__NEED(list);
-    PC__TRY(pc__weights_begin(path, list, count, notes, &temporary, &start));
+    PC__TRY(pc__weights_begin(path, list, count, notes, &draft, &start));
     pc__weights_part *parts = pc__alloc((size_t)count * sizeof *parts);
     for (int i = 0; parts && i < count; i++)
         parts[i] = (pc__weights_part){.tensor = i, .t = list[i].tensor};
-    pc_status status = parts ? pc__weights_put(path, temporary, start, list, parts, count) : PC_ERR_MEMORY;
+    pc_status status = parts ? pc__weights_put(path, draft.temporary, start, list, parts, count) : PC_ERR_MEMORY;
     if (status == PC_OK)
-        status = pc__file_commit(temporary, path);
+        status = pc__file_commit(&draft, path);
     else
-        unlink(temporary);
+        pc__file_drop(&draft);
     pc__free(parts);
-    pc__free(temporary);
     return status;
 }

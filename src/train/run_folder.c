@@ -44,13 +44,8 @@ static pc_status lock(pc__run *run)
 static pc_status remove_temporaries(const pc__run *run)
 {
     const char *files[] = {run->checkpoint, run->metrics, run->model, run->report};
-    for (int i = 0; i < PC__COUNT(files); i++) {
-        char *temporary = pc__file_temporary(files[i]);
-        if (!temporary)
-            return PC_ERR_MEMORY;
-        unlink(temporary);
-        pc__free(temporary);
-    }
+    for (int i = 0; i < PC__COUNT(files); i++)
+        PC__TRY(pc__file_sweep(files[i]));
     return PC_OK;
 }
 

@@ -150,7 +150,7 @@ static void one_folder_again_and_again(void **state)
     run(&e, TRAIN(out.s, "--epochs", "4", "--resume"));
     assert_went_well(&e);
     assert_same_runs(four.s, out.s);
-    put_bytes(out.s, "model.h5.tmp", "left by a kill", 14);
+    put_bytes(out.s, "model.h5.paracord-0.tmp", "left by a kill", 14);
     put_bytes(out.s, "metrics.jsonl", "no record\nat all\n", 17);
     run(&e, TRAIN(out.s, "--epochs", "2"));
     assert_went_well(&e);

@@ -400,7 +400,7 @@ static void a_folder_is_of_one_training(void **state)
     watched.started = NULL;
     assert_ok(pc_gpt_train(options, &summary));
     same_files(in_folder("d/kept"), in_folder("d/model.safetensors"));
-    char *temporary = pc__file_temporary(in_folder("d/report.html")); /* killed while it wrote its report */
+    char *temporary = pc__file_temporary(in_folder("d/report.html"), 0); /* killed while it wrote its report */
     assert_ok(pc__file_write(temporary, "half", 4));
     options.report = note_report;
     assert_ok(pc_gpt_train(options, &summary));

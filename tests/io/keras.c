@@ -252,7 +252,7 @@ static void a_full_disk_leaves_the_old_file(void **state)
     assert_non_null(strstr(pc_error_last()->message, "full.h5"));
     pc_error_clear();
     assert_same_file(in_folder("full.h5"), in_folder("old.h5"));
-    assert_int_equal(access(in_folder("full.h5.tmp"), F_OK), -1);
+    assert_int_equal(access(in_folder("full.h5.paracord-0.tmp"), F_OK), -1);
     pc__keras_free(&model);
 }
 

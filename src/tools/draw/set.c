@@ -60,7 +60,7 @@ static bool is_drawn(const char *file, pc_draw_kind kind, int count)
         return false;
     name_of(kind, number, name);
     const size_t n = strlen(name);
-    return strncmp(name, file, n) == 0 && (!file[n] || strcmp(file + n, ".tmp") == 0);
+    return strncmp(name, file, n) == 0 && (!file[n] || pc__file_is_temporary(file, n));
 }
 
 /* Pictures that are there already would be in the set, or lost. */
