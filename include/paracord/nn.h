@@ -49,13 +49,15 @@ PC_API bool pc_module_is_training(const pc_module *module);
  * this of a module that pc_ddp or pc_zero (data_parallel.h) trains. */
 PC_API PC_MUST_USE pc_status pc_module_to(pc_module *module, pc_device device, pc_dtype dtype);
 
-/* Parameters of the module and all below, by PyTorch's names ("0.weight", "linear.bias"), in order of construction. */
+/* Parameters of the module and all below, by PyTorch's names ("0.weight", "linear.bias"), in order of construction. Where
+ * modules are nested so that a name is longer than 95 bytes, what goes by names is PC_ERR_ARGUMENT: lists, files,
+ * optimisers, freezing. */
 typedef struct pc_parameter {
     char name[96];
     pc_tensor *tensor; /* borrowed */
 } pc_parameter;
 
-/* Fill list[0..room-1], and return how many there are. `list` may be NULL with room 0. */
+/* Fill list[0..room-1], and return how many there are; -1 where a name is too long. `list` may be NULL with room 0. */
 PC_API int pc_module_parameter_list(const pc_module *module, pc_parameter *list, int room);
 
 /* The parameter of that name, borrowed; NULL and PC_ERR_NOT_FOUND. */

@@ -94,6 +94,6 @@ static pc_status count(void *context, const char *name, pc__named *parameter)
 int64_t pc__gpt_elements(const pc_module *gpt)
 {
     int64_t all = 0;
-    (void)pc__module_visit((pc_module *)gpt, count, &all);
+    (void)pc__module_each((pc_module *)gpt, count, &all);
     return all;
 }

@@ -24,7 +24,7 @@ static pc_status match(void *context, const char *name, pc__named *p)
 static const pc__cut *cut_of(const pc__gpt_training *t, const pc_tensor *parameter)
 {
     search s = {.parameter = parameter};
-    return t->network && pc__module_visit(t->gpt, match, &s) == PC_OK ? s.cut : NULL;
+    return t->network && pc__module_each(t->gpt, match, &s) == PC_OK ? s.cut : NULL;
 }
 
 /* In bytes, of float32. Where ranks cannot share a dimension equally the last ones have zeros behind its end. */

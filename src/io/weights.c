@@ -5,11 +5,11 @@
 #include <fnmatch.h>
 #include <paracord/no_grad.h>
 
-/* From pc__alloc. */
+/* From pc__alloc; NULL: an error. */
 static pc_parameter *state_of(const pc_module *module, int *count)
 {
     *count = pc_module_state_list(module, NULL, 0);
-    pc_parameter *list = pc__alloc((size_t)PC__MAX(*count, 1) * sizeof *list);
+    pc_parameter *list = *count < 0 ? NULL : pc__alloc((size_t)*count * sizeof *list);
     if (list)
         pc_module_state_list(module, list, *count);
     return list;
@@ -126,7 +126,7 @@ static pc_status fail_more(const job *j, const pc_module *module)
     int count, i = 0;
     pc_parameter *list = state_of(module, &count);
     if (!list)
-        return PC_ERR_MEMORY;
+        return pc_error_last()->status;
     while (i < j->file->count && is_known(j, j->file->list[i].name, list, count))
         i++;
     pc__free(list);
@@ -173,7 +173,7 @@ pc_status pc_weights_save(const pc_module *module, const char *path)
     int count;
     pc_parameter *list = state_of(module, &count);
     if (!list)
-        return PC_ERR_MEMORY;
+        return pc_error_last()->status;
     static const pc_weights_note_pair notes[] = {{"format", "pt"}, {NULL, NULL}}; /* as readers of them expect */
     const pc_status status = pc_weights_write(path, list, count, notes);
     pc__free(list);

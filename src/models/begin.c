@@ -34,7 +34,7 @@ static pc_status begin(void *context, const char *name, pc__named *parameter)
 
 pc_module *pc__picture_began(pc_module *net, pc__picture_begin how)
 {
-    if (!net || pc__module_visit(net, begin, &how) == PC_OK)
+    if (!net || pc__module_each(net, begin, &how) == PC_OK)
         return net;
     pc_module_free(net);
     return NULL;

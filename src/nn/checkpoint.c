@@ -120,7 +120,7 @@ static pc_status take_all(inputs *i, pc_module *module, pc_tensor *const *in, in
     PC__TRY(add(i, in[0]));
     for (int k = 0; k < in_count; k++)
         PC__TRY(add(i, in[k]));
-    return pc__module_visit(module, add_trained, i);
+    return pc__module_each(module, add_trained, i);
 }
 
 static pc_status run_once(pc_module *module, int in_count, inputs *i, pc_tensor **out)

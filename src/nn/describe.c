@@ -149,7 +149,7 @@ char *pc_module_describe(pc_module *module, pc_shape input)
 {
     PC__NEED_OR(NULL, module);
     first f = {0};
-    (void)pc__module_visit(module, find_first, &f);
+    (void)pc__module_each(module, find_first, &f);
     const pc_dtype dtype = f.parameter ? (pc_dtype)f.parameter->dtype : PC_F32;
     pc__meta meta;
     if (pc__shape_check("pc_module_describe", input, dtype) != PC_OK)

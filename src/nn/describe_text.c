@@ -145,7 +145,7 @@ static void tell_sums(const pc__describe_table *t, const pc_module *module, pc__
         flop += t->rows[i].flop;
         made += t->rows[i].bytes;
     }
-    (void)pc__module_visit_state((pc_module *)(uintptr_t)module, add_up, &s);
+    (void)pc__module_each_state((pc_module *)(uintptr_t)module, add_up, &s);
     pc__text_add(text, "\nparameters: %s (%s)", whole(s.parameters, a), s.bytes > 0 ? bytes_text(s.bytes, b) : "0 B");
     if (s.frozen)
         pc__text_add(text, ", of which %s are frozen", whole(s.frozen, a));

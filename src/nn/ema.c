@@ -65,6 +65,8 @@ pc_ema *pc_ema_new(pc_module *module, double decay)
     const int count = pc_module_parameter_list(module, NULL, 0);
     if (!(decay >= 0 && decay < 1))
         return pc__null(PC_ERR_ARGUMENT, "pc_ema_new: decay is %g; it must be in [0, 1)", decay);
+    if (count < 0)
+        return NULL;
     if (!count)
         return pc__null(PC_ERR_ARGUMENT, "pc_ema_new: the %s has no parameters", module->type->name);
     pc_ema *e = pc__calloc(1, sizeof *e);

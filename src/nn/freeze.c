@@ -24,6 +24,8 @@ static pc_status choose(void *context, const char *name, pc__named *parameter)
 static pc_status set(pc_module *module, const char *who, const char *pattern, bool on)
 {
     choice c = {pattern, on, 0};
+    if (pc_module_parameter_list(module, NULL, 0) < 0) /* all names can be looked at, or nothing changes */
+        return pc_error_last()->status;
     PC__TRY(pc__module_visit(module, choose, &c));
     return c.found ? PC_OK
                    : pc__fail(PC_ERR_NOT_FOUND,

@@ -41,11 +41,6 @@ static pc_status check(void *context, const char *name, pc__named *parameter)
         note(l->report.missing_names, sizeof l->report.missing_names, &l->report.missing, name);
         return PC_OK;
     }
-    if (l->taken[i])
-        return pc__fail(PC_ERR_ARGUMENT,
-                        "pc_module_load: two parameters are called \"%s\": names are cut after %zu bytes; nest fewer "
-                        "modules or give them shorter names",
-                        name, sizeof l->state->name - 1);
     l->taken[i] = true;
     if (!pc__same_shape(own, l->given[i]))
         return pc__fail(PC_ERR_SHAPE, "pc_module_load: \"%s\" has shape %s in the state and %s in the module", name,

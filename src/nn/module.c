@@ -277,34 +277,53 @@ pc_tensor *pc__module_own(const pc_module *module, const char *name)
 typedef struct visitor {
     pc__visit_fn visit;
     void *context;
-    bool buffers; /* too */
+    bool named, buffers; /* by their names; these too */
 } visitor;
+
+/* A name that was cut could be another one's, and would be none of the module's in a file. */
+static pc_status give(const visitor *v, const char *prefix, pc__named *part)
+{
+    char name[sizeof((pc_parameter *)0)->name] = "";
+    const int n = v->named ? snprintf(name, sizeof name, "%s%s", prefix, part->name) : 0;
+    return n < (int)sizeof name ? v->visit(v->context, name, part)
+                                : pc__fail(PC_ERR_ARGUMENT,
+                                           "a name that begins with \"%.60s...\" is longer than %zu bytes; nest fewer "
+                                           "modules or give them shorter names",
+                                           name, sizeof name - 1);
+}
 
 static pc_status visit_below(pc_module *module, const char *prefix, const visitor *v)
 {
-    char name[sizeof((pc_parameter *)0)->name];
-    for (int i = 0; i < module->parameter_count; i++) {
-        snprintf(name, sizeof name, "%s%s", prefix, module->parameters[i].name);
-        PC__TRY(v->visit(v->context, name, &module->parameters[i]));
-    }
-    for (int i = 0; v->buffers && i < module->buffer_count; i++) {
-        snprintf(name, sizeof name, "%s%s", prefix, module->buffers[i].name);
+    char below[sizeof((pc_parameter *)0)->name] = "";
+    for (int i = 0; i < module->parameter_count; i++)
+        PC__TRY(give(v, prefix, &module->parameters[i]));
+    for (int i = 0; v->buffers && i < module->buffer_count; i++)
         if (module->buffers[i].kept)
-            PC__TRY(v->visit(v->context, name, &module->buffers[i]));
-    }
+            PC__TRY(give(v, prefix, &module->buffers[i]));
     for (int i = 0; i < module->child_count; i++) {
-        snprintf(name, sizeof name, "%s%s.", prefix, module->children[i].name);
-        PC__TRY(visit_below(module->children[i].object, name, v));
+        if (v->named) /* a prefix that is cut leaves no room for any name */
+            snprintf(below, sizeof below, "%s%s.", prefix, module->children[i].name);
+        PC__TRY(visit_below(module->children[i].object, below, v));
     }
     return PC_OK;
 }
 
 pc_status pc__module_visit(pc_module *module, pc__visit_fn visit, void *context)
 {
-    return module ? visit_below(module, "", &(visitor){visit, context, false}) : PC_OK;
+    return module ? visit_below(module, "", &(visitor){visit, context, true, false}) : PC_OK;
 }
 
 pc_status pc__module_visit_state(pc_module *module, pc__visit_fn visit, void *context)
 {
-    return module ? visit_below(module, "", &(visitor){visit, context, true}) : PC_OK;
+    return module ? visit_below(module, "", &(visitor){visit, context, true, true}) : PC_OK;
+}
+
+pc_status pc__module_each(pc_module *module, pc__visit_fn visit, void *context)
+{
+    return module ? visit_below(module, "", &(visitor){visit, context, false, false}) : PC_OK;
+}
+
+pc_status pc__module_each_state(pc_module *module, pc__visit_fn visit, void *context)
+{
+    return module ? visit_below(module, "", &(visitor){visit, context, false, true}) : PC_OK;
 }

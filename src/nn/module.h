@@ -43,12 +43,17 @@ struct pc_module {
     max_align_t data[]; /* the class's own */
 };
 
-/* Call visit(context, full name, parameter) for every parameter below, in order; stops at the first failure. */
+/* Call visit(context, full name, parameter) for every parameter below, in order; stops at the first failure, which may be
+ * that a name is too long for pc_parameter (PC_ERR_ARGUMENT). */
 typedef pc_status (*pc__visit_fn)(void *context, const char *name, pc__named *parameter);
 pc_status pc__module_visit(pc_module *module, pc__visit_fn visit, void *context);
 
 /* The same for what is in the state dict: behind each module's parameters its kept buffers. */
 pc_status pc__module_visit_state(pc_module *module, pc__visit_fn visit, void *context);
+
+/* Both for those who need no names ("" is given), and nothing but a visit fails. */
+pc_status pc__module_each(pc_module *module, pc__visit_fn visit, void *context);
+pc_status pc__module_each_state(pc_module *module, pc__visit_fn visit, void *context);
 
 /* Until it is left, all modules are in evaluation mode for the calling thread: asking a network changes nothing of it
  * that others could see. */

@@ -95,7 +95,7 @@ pc_status pc_module_to(pc_module *module, pc_device device, pc_dtype dtype)
         return pc__fail(PC_ERR_DTYPE, "pc_module_to: parameters cannot be %s; use a floating dtype such as float32",
                         pc_dtype_name(dtype));
     moving m = {.device = device, .dtype = dtype};
-    pc_status status = pc__module_visit(module, move, &m);
+    pc_status status = pc__module_each(module, move, &m);
     if (status == PC_OK)
         status = move_buffers(&m, module);
     forget(&m);

@@ -29,7 +29,8 @@ static pc_status take(void *context, const char *name, pc__named *parameter)
 
 pc_optimizer *pc__optimizer_new(pc_module *module, const char *name, int slots, const pc__step_attributes *settings)
 {
-    pc_optimizer *o = pc__calloc(1, sizeof *o);
+    const int count = pc_module_parameter_list(module, NULL, 0);
+    pc_optimizer *o = count < 0 ? NULL : pc__calloc(1, sizeof *o);
     if (!o)
         return NULL;
     o->name = name;
@@ -37,7 +38,7 @@ pc_optimizer *pc__optimizer_new(pc_module *module, const char *name, int slots, 
     o->slots = slots;
     o->is_part = module->is_part;
     o->hosted = module->hosted;
-    const size_t n = (size_t)pc_module_parameter_list(module, NULL, 0);
+    const size_t n = (size_t)count;
     o->parameters = pc__calloc(n, sizeof *o->parameters);
     o->names = pc__calloc(n, sizeof *o->names);
     o->group = pc__calloc(n, sizeof *o->group);

@@ -25,8 +25,7 @@ int pc_module_parameter_list(const pc_module *module, pc_parameter *list, int ro
     if (room > 0)
         PC__NEED_OR(0, list);
     lister l = {list, room, 0};
-    (void)pc__module_visit((pc_module *)module, put, &l);
-    return l.count;
+    return pc__module_visit((pc_module *)module, put, &l) == PC_OK ? l.count : -1;
 }
 
 int pc_module_state_list(const pc_module *module, pc_parameter *list, int room)
@@ -35,8 +34,7 @@ int pc_module_state_list(const pc_module *module, pc_parameter *list, int room)
     if (room > 0)
         PC__NEED_OR(0, list);
     lister l = {list, room, 0};
-    (void)pc__module_visit_state((pc_module *)module, put, &l);
-    return l.count;
+    return pc__module_visit_state((pc_module *)module, put, &l) == PC_OK ? l.count : -1;
 }
 
 typedef struct finder {
@@ -58,7 +56,8 @@ pc_tensor *pc_module_parameter(const pc_module *module, const char *name)
     PC__NEED_OR(NULL, module);
     PC__NEED_OR(NULL, name);
     finder f = {name, NULL, true};
-    (void)pc__module_visit((pc_module *)module, find, &f);
+    if (pc__module_visit((pc_module *)module, find, &f) != PC_OK)
+        return NULL;
     return f.found ? f.found : pc__null(PC_ERR_NOT_FOUND, "the module has no parameter named \"%.80s\"", name);
 }
 
@@ -67,7 +66,8 @@ pc_tensor *pc_module_buffer(const pc_module *module, const char *name)
     PC__NEED_OR(NULL, module);
     PC__NEED_OR(NULL, name);
     finder f = {name, NULL, false};
-    (void)pc__module_visit_state((pc_module *)module, find, &f);
+    if (pc__module_visit_state((pc_module *)module, find, &f) != PC_OK)
+        return NULL;
     return f.found ? f.found : pc__null(PC_ERR_NOT_FOUND, "the module has no buffer named \"%.80s\"", name);
 }
 
@@ -88,14 +88,14 @@ static pc_status count_buffer(void *context, const char *name, pc__named *part)
 int pc__module_buffer_count(const pc_module *module)
 {
     counter c = {-1, 0, NULL};
-    (void)pc__module_visit_state((pc_module *)module, count_buffer, &c);
+    (void)pc__module_each_state((pc_module *)module, count_buffer, &c);
     return c.count;
 }
 
 pc_tensor *pc__module_buffer_at(const pc_module *module, int i)
 {
     counter c = {i, 0, NULL};
-    (void)pc__module_visit_state((pc_module *)module, count_buffer, &c);
+    (void)pc__module_each_state((pc_module *)module, count_buffer, &c);
     return c.found;
 }
 
@@ -110,7 +110,7 @@ int64_t pc_module_parameter_elements(const pc_module *module)
 {
     PC__NEED_OR(0, module);
     int64_t n = 0;
-    (void)pc__module_visit((pc_module *)module, count_elements, &n);
+    (void)pc__module_each((pc_module *)module, count_elements, &n);
     return n;
 }
 
@@ -124,7 +124,7 @@ static pc_status zero(void *context, const char *name, pc__named *parameter)
 void pc_module_zero_grad(pc_module *module)
 {
     PC__NEED_OR(, module);
-    (void)pc__module_visit(module, zero, NULL);
+    (void)pc__module_each(module, zero, NULL);
 }
 
 void pc_module_print(const pc_module *module)

@@ -56,7 +56,7 @@ pc_status pc__cut_norm(pc_group *group, pc_tensor **gradients, int count, pc_ten
 static pc_status whole_norm(void *context, pc_tensor *clip, double most)
 {
     search s = {0};
-    pc_status status = pc__module_visit(context, sort, &s);
+    pc_status status = pc__module_each(context, sort, &s);
     PC_SCOPE {
         PC_NO_GRAD {
             if (status == PC_OK && s.group && s.group->size > 1)

@@ -84,7 +84,10 @@ static pc_status pair(void *context, const char *name, pc__named *tensor)
 static pc_status device_of(pc_module *module, pc_device *device)
 {
     pc_parameter one;
-    if (pc_module_parameter_list(module, &one, 1) < 1)
+    const int count = pc_module_parameter_list(module, &one, 1);
+    if (count < 0)
+        return pc_error_last()->status;
+    if (!count)
         return pc__fail(PC_ERR_ARGUMENT, "pc_data_parallel_new: a replica has no parameters");
     *device = pc_tensor_device(one.tensor);
     return PC_OK;
@@ -100,7 +103,7 @@ static pc_status prepare(pc_data_parallel *p, int i)
     if (!i)
         return PC_OK;
     pairing all = {.r = r};
-    PC__TRY(pc__module_visit_state(r->module, take, r));
+    PC__TRY(pc__module_each_state(r->module, take, r));
     PC__TRY(pc__module_visit_state(p->replica[0].module, pair, &all));
     if (all.next < r->count)
         return pc__fail(PC_ERR_ARGUMENT, "pc_data_parallel_new: replica %d has more tensors than the first", i);

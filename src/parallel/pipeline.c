@@ -81,7 +81,7 @@ static pc_status first_place(void *context, const char *name, pc__named *tensor)
 static pc_device device_of(pc_module *module)
 {
     pc_device device = {.index = -1};
-    (void)pc__module_visit_state(module, first_place, &device);
+    (void)pc__module_each_state(module, first_place, &device);
     return device.index < 0 ? pc_device_current() : device;
 }
 

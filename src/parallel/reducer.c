@@ -140,7 +140,7 @@ static pc_status spread(void *context, const char *name, pc__named *parameter)
 
 pc_status pc__reducer_share(pc__reducer *reducer, bool parameters)
 {
-    pc_status status = parameters ? pc__module_visit(reducer->module, spread, reducer) : PC_OK;
+    pc_status status = parameters ? pc__module_each(reducer->module, spread, reducer) : PC_OK;
     const int buffers = pc__module_buffer_count(reducer->module);
     for (int i = 0; i < buffers && status == PC_OK; i++)
         status = pc_group_broadcast(reducer->group, pc__module_buffer_at(reducer->module, i), 0);

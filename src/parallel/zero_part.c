@@ -98,6 +98,6 @@ pc_status pc__zero_cut(pc_zero *z)
         for (int i = buckets->bucket[b].first; i <= buckets->bucket[b].last; i++)
             PC__TRY(cut(z, b, i));
     }
-    PC__TRY(pc__module_visit(z->reducer.module, note_cut, z));
+    PC__TRY(pc__module_each(z->reducer.module, note_cut, z));
     return check(z);
 }

@@ -44,6 +44,8 @@ static pc_status check_optimizer(const pc__fit *fit, const pc_fit_options *optio
 {
     const pc_optimizer *o = fit->optimizer;
     const int count = pc_module_parameter_list(fit->net, NULL, 0);
+    if (count < 0)
+        return pc_error_last()->status;
     if (options->forward || options->loss || options->zero || !count)
         return PC_OK;
     pc_parameter *list = pc__alloc((size_t)count * sizeof *list);

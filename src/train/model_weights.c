@@ -9,6 +9,8 @@ static const char key[] = "paracord";
 static pc_status save(const char *path, const pc_module *net, const char *about)
 {
     const int count = pc_module_state_list(net, NULL, 0);
+    if (count < 0)
+        return pc_error_last()->status;
     pc_parameter *list = pc__alloc((size_t)PC__MAX(count, 1) * sizeof *list);
     if (!list)
         return PC_ERR_MEMORY;

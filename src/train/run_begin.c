@@ -22,6 +22,8 @@ pc_status pc__run_check_begin(const pc__run *run)
 static pc_status find_head(pc__run *run)
 {
     const int count = pc_module_parameter_list(run->fit.net, NULL, 0);
+    if (count < 0)
+        return pc_error_last()->status;
     pc_parameter *list = pc__calloc((size_t)count + 1, sizeof *list);
     if (!list)
         return PC_ERR_MEMORY;
@@ -53,7 +55,7 @@ static pc_status find_prefix(const pc__run *run, const pc_weights *file, char pr
     pc_parameter first;
     int count;
     *prefix = 0;
-    if (!pc_module_parameter_list(run->fit.net, &first, 1) || pc__weights_find(file, first.name))
+    if (pc_module_parameter_list(run->fit.net, &first, 1) < 1 || pc__weights_find(file, first.name))
         return PC_OK;
     const pc__weight *behind = pc__weights_behind(file, first.name, &count);
     const size_t n = behind ? strlen(behind->name) - strlen(first.name) : 0;

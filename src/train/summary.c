@@ -88,7 +88,7 @@ static pc_status fill_row(void *context, pc_module *child, pc_tensor *x, pc_tens
 pc_status pc__summary_rows(pc_module *net, pc__frame pictures, pc__layer_row **rows, int *count)
 {
     pc_parameter first;
-    pc_device device = pc_module_parameter_list(net, &first, 1) ? pc_tensor_device(first.tensor) : PC_DEVICE_CPU;
+    pc_device device = pc_module_parameter_list(net, &first, 1) > 0 ? pc_tensor_device(first.tensor) : PC_DEVICE_CPU;
     *count = pc__step_count(net);
     *rows = pc__calloc((size_t)*count + 1, sizeof **rows);
     if (!*rows)

@@ -1,7 +1,10 @@
 /* Modules: names, ownership, state, modes, moving, modules of the program's own, and how they print. */
 #include "nn/networks.h"
 
+#include <paracord/ema.h>
 #include <paracord/module.h>
+#include <paracord/weights.h>
+#include <unistd.h>
 
 /* --- modules of the program's own --- */
 
@@ -420,25 +423,48 @@ static void wrong_layers(void **state)
     assert_nothing_left();
 }
 
-/* Names that were cut until they are the same would load one's values into the other. */
-static void names_that_were_cut_are_refused(void **state)
+static pc_module *nested(pc_module *net, int levels)
+{
+    pc_named_module around = {"a_name_of_20_letters", NULL};
+    for (int i = 0; i < levels && net; i++) {
+        around.module = net;
+        net = pc_module_dict_new(&around, 1);
+    }
+    return net;
+}
+
+/* A name that was cut would be none of the module's in a file, or another parameter's; what needs no names goes on. */
+static void names_that_are_too_long_are_refused(void **state)
 {
     (void)state;
-    pc_module *net = pc_sequential(pc_linear(2, 2, .no_bias = true));
-    for (int i = 0; i < 60; i++)
-        net = pc_sequential(net);
-    pc_module *both = pc_sequential(net, pc_linear(2, 2, .no_bias = true));
-    pc_parameter list[2];
-    assert_int_equal(pc_module_parameter_list(both, list, 2), 2);
-    assert_ok(pc_module_load(both, list, 2));
-    pc_module *more = pc_sequential(pc_linear(2, 2, .no_bias = true), pc_linear(2, 2, .no_bias = true));
-    for (int i = 0; i < 60; i++)
-        more = pc_sequential(more);
-    assert_int_equal(pc_module_parameter_list(more, list, 2), 2);
-    assert_string_equal(list[0].name, list[1].name);
-    assert_fails(pc_module_load(more, list, 2), PC_ERR_ARGUMENT, "two parameters are called \"0.0.");
-    pc_module_free(both);
-    pc_module_free(more);
+    pc_parameter list[4];
+    pc_module *inner = pc_linear(2, 2), *net = on_device(nested(inner, 4)); /* 4 x 21 + 6 letters */
+    assert_int_equal(pc_module_state_list(net, list, 2), 2);
+    assert_int_equal(strlen(list[0].name), 90);
+    assert_non_null(pc_module_parameter(net, list[1].name));
+    net = nested(net, 1);
+    static const char words[] =
+        "a_name_of_20_letters.a_name_of_20_letters.a_name_of_20_lette...\" is longer than 95 bytes";
+    assert_fails(pc_module_parameter_list(net, list, 4) == -1 ? NULL : net, PC_ERR_ARGUMENT, words);
+    assert_fails(pc_module_state_list(net, NULL, 0) == -1 ? NULL : net, PC_ERR_ARGUMENT, words);
+    assert_fails(pc_module_load(net, list, 2), PC_ERR_ARGUMENT, words);
+    assert_fails(pc_module_load_matching(net, list, 2, NULL), PC_ERR_ARGUMENT, words);
+    assert_fails(pc_module_parameter(net, list[0].name), PC_ERR_ARGUMENT, words);
+    assert_fails(pc_module_buffer(net, list[0].name), PC_ERR_ARGUMENT, words);
+    assert_fails(pc_module_freeze(net, "*"), PC_ERR_ARGUMENT, words);
+    assert_fails(pc_weights_save(net, "/tmp/paracord-too-long.safetensors"), PC_ERR_ARGUMENT, words);
+    assert_int_equal(access("/tmp/paracord-too-long.safetensors", F_OK), -1);
+    assert_fails(pc_adam(net), PC_ERR_ARGUMENT, words);
+    assert_fails(pc_ema_new(net, 0.9), PC_ERR_ARGUMENT, words);
+    assert_int_equal(pc_module_parameter_elements(net), 6);
+    pc_module_zero_grad(net);
+    assert_ok(pc_module_to(net, test_device(), PC_F64));
+    assert_int_equal(pc_tensor_dtype(pc_module_parameter(inner, "weight")), PC_F64);
+    assert_true(pc_requires_grad(pc_module_parameter(inner, "weight")));
+    pc_module_free(net);
+    net = nested(pc_flatten(), 6); /* no name is too long where there is none */
+    assert_int_equal(pc_module_state_list(net, NULL, 0), 0);
+    pc_module_free(net);
     assert_nothing_left();
 }
 
@@ -454,7 +480,7 @@ int main(void)
         cmocka_unit_test(tied_parameters_stay_tied),
         cmocka_unit_test(constructors_release_on_failure),
         cmocka_unit_test(a_module_has_one_place),
-        cmocka_unit_test(names_that_were_cut_are_refused),
+        cmocka_unit_test(names_that_are_too_long_are_refused),
         cmocka_unit_test(wrong_parameters),
         cmocka_unit_test(wrong_layers),
     };

@@ -74,7 +74,7 @@ pc_status pc__cloud_measure_steps(pc_module *net, pc__frame pictures, int classe
                                   double *step_time, double *update)
 {
     pc_parameter first;
-    if (!pc_module_parameter_list(net, &first, 1))
+    if (pc_module_parameter_list(net, &first, 1) < 1)
         return pc__fail(PC_ERR_ARGUMENT, "the network has no parameters: there is nothing to train");
     training t = {.net = net, .device = pc_tensor_device(first.tensor)};
     pc_status status = PC_OK;

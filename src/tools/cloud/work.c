@@ -89,7 +89,7 @@ pc_status pc__cloud_count(pc_module *net, pc__frame pictures, pc_cloud_work *wor
 {
     bool was_training = pc_module_is_training(net);
     pc_parameter first;
-    pc_device device = pc_module_parameter_list(net, &first, 1) ? pc_tensor_device(first.tensor) : PC_DEVICE_CPU;
+    pc_device device = pc_module_parameter_list(net, &first, 1) > 0 ? pc_tensor_device(first.tensor) : PC_DEVICE_CPU;
     pc_status status = PC_OK;
     *work = (pc_cloud_work){.parameters = pc_module_parameter_elements(net)};
     work->step_bytes = F32 * WEIGHT_PASSES * (double)work->parameters;
