@@ -122,7 +122,8 @@ PC_API PC_MUST_USE pc_status pc_module_load_matching(pc_module *module, const pc
 
 /* Parameters whose names match `pattern`, with *, ? and [...] as in file names ("body.*"; "*" for all), collect no
  * gradients any more, so that optimisers leave them as they are, weight decay and all; what they have collected is
- * forgotten. And they collect them again. Buffers such as running statistics go by the module's mode, not by this.
+ * forgotten, and a backward pass that comes later brings them nothing. And they collect them again. Buffers such as running
+ * statistics go by the module's mode, not by this.
  * PC_ERR_NOT_FOUND where none matches. */
 PC_API PC_MUST_USE pc_status pc_module_freeze(pc_module *module, const char *pattern);
 PC_API PC_MUST_USE pc_status pc_module_unfreeze(pc_module *module, const char *pattern);

@@ -160,12 +160,18 @@ static void let_go(pc__node *node, const pc_tensor *passed)
         }
 }
 
+/* A leaf that collected gradients when it was recorded may have been frozen since. */
+static bool wants(const pc__edge *edge)
+{
+    return edge->node || (edge->leaf && edge->leaf->requires_grad);
+}
+
 static pc_status deliver(pc__node *node, pc_tensor **in_grad)
 {
     let_go(node, in_grad[0]);
     for (int i = 0; i < node->n_in; i++) {
         const pc__edge *edge = &node->edges[i];
-        if (!in_grad[i])
+        if (!in_grad[i] || !wants(edge))
             continue;
         in_grad[i] = fitting(edge, in_grad[i]);
         if (!in_grad[i])
@@ -194,8 +200,10 @@ static pc_status apply_rule(const pc__node *node, pc__grad *grad)
 static pc_status run_rule(pc__node *node, bool *needs, bool *wider, pc_tensor **in, pc_tensor **in_grad)
 {
     pc_tensor *out[PC__OUT_MAX];
+    bool needed = false;
     for (int i = 0; i < node->n_in; i++) {
-        needs[i] = node->edges[i].node || node->edges[i].leaf;
+        needs[i] = wants(&node->edges[i]);
+        needed = needed || needs[i];
         wider[i] = node->edges[i].node && takes_wider(node->edges[i].node);
         in[i] = node->saved_in[i].tensor;
         in_grad[i] = NULL;
@@ -216,6 +224,8 @@ static pc_status run_rule(pc__node *node, bool *needs, bool *wider, pc_tensor **
                      .wider = wider,
                      .in_grad = in_grad};
     PC__TRY(check_versions(node));
+    if (!needed)
+        return PC_OK;
     PC__TRY(apply_rule(node, &grad));
     return deliver(node, in_grad);
 }

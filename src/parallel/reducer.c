@@ -82,7 +82,7 @@ static pc_status complete(pc__reducer *r, int i)
         return PC_OK;
     PC__TRY(pc__bucket_open(&r->buckets, r->buckets.of[i]));
     PC__TRY(pc_fill(r->buckets.watch[i].place, 0));
-    return pc__leaf_gets(leaf, r->buckets.watch[i].place);
+    return pc_requires_grad(leaf) ? pc__leaf_gets(leaf, r->buckets.watch[i].place) : PC_OK;
 }
 
 static pc_status ready(pc__leaf_set *set, pc__leaf_watch *watch)

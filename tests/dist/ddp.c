@@ -326,6 +326,37 @@ static void networks_stay(void **state)
         ranks_work(n, stays, NULL);
 }
 
+/* Behind the forward pass, so that the backward one waits for it and brings it nothing. */
+static void freezes(rank_work *r)
+{
+    pc_module *net = pc_sequential(pc_linear(4, 3), pc_linear(3, 2));
+    RANK_OK(pc_module_to(net, r->device, PC_F32));
+    pc_ddp *ddp = pc_ddp(net, r->group);
+    pc_optimizer *adamw = pc_adamw(net, .lr = 0.1, .weight_decay = 0.5);
+    PC_SCOPE {
+        pc_tensor *weight = pc_module_parameter(net, "0.weight"), *last = pc_module_parameter(net, "1.weight");
+        const double before = pc_item(pc_sum(weight)), moves = pc_item(pc_sum(last));
+        pc_tensor *loss = pc_sum(pc_forward(net, pc_ones(PC_SHAPE(2, 4), PC_F32, r->device)));
+        RANK_OK(pc_module_freeze(net, "0.*"));
+        RANK_OK(pc_backward(loss));
+        RANK_TRUE(!pc_grad(weight) && pc_grad(last));
+        RANK_OK(pc_optimizer_step(adamw));
+        RANK_TRUE(pc_item(pc_sum(weight)) == before);
+        RANK_TRUE(pc_item(pc_sum(last)) != moves);
+    }
+    pc_ddp_free(ddp);
+    pc_optimizer_free(adamw);
+    pc_module_free(net);
+}
+
+static void what_is_frozen_stays(void **state)
+{
+    (void)state;
+    const int most = ranks_most();
+    for (int n = 1; n <= most && n <= 2; n++)
+        ranks_work(n, freezes, NULL);
+}
+
 static void clipped_steps(void **state)
 {
     (void)state;
@@ -341,6 +372,7 @@ int main(void)
         cmocka_unit_test(clipped_steps),
         cmocka_unit_test(recordings_follow_the_switch),
         cmocka_unit_test(networks_stay),
+        cmocka_unit_test(what_is_frozen_stays),
         cmocka_unit_test(zero_stages),
         cmocka_unit_test(computed_again),
         cmocka_unit_test(zero_accumulates),

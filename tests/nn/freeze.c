@@ -138,6 +138,40 @@ static void recorded_steps_leave_frozen_ones(void **state)
     frozen_ones_stay(state, true);
 }
 
+/* The backward pass goes by what is frozen when it goes, and so do the sums that it leaves out. */
+static void frozen_behind_the_forward_pass(void **state)
+{
+    (void)state;
+    pc_module *net = small();
+    pc_optimizer *sgd = pc_sgd(net, .lr = 1);
+    for (int checkpointed = 0; checkpointed < 2; checkpointed++)
+        PC_SCOPE {
+            pc_tensor *last = pc_clone(pc_detach(pc_module_parameter(net, "2.weight")));
+            pc_tensor *first = pc_clone(pc_detach(pc_module_parameter(net, "0.bias")));
+            pc_module_set_checkpoint(net, checkpointed);
+            pc_tensor *loss = pc_sum(pc_forward(net, pc_ones(PC_SHAPE(2, 3), PC_F32, test_device())));
+            assert_ok(pc_module_freeze(net, "2.*"));
+            assert_ok(pc_module_freeze(net, "0.weight"));
+            assert_ok(pc_backward(loss));
+            assert_null(pc_grad(pc_module_parameter(net, "2.weight")));
+            assert_null(pc_grad(pc_module_parameter(net, "2.bias")));
+            assert_null(pc_grad(pc_module_parameter(net, "0.weight")));
+            assert_ok(pc_optimizer_step(sgd));
+            assert_true(distance(pc_module_parameter(net, "2.weight"), last) == 0);
+            assert_true(distance(pc_module_parameter(net, "0.bias"), first) > 0);
+            assert_ok(pc_module_unfreeze(net, "*"));
+            pc_module_zero_grad(net);
+            loss = pc_sum(pc_forward(net, pc_ones(PC_SHAPE(2, 3), PC_F32, test_device())));
+            assert_ok(pc_module_freeze(net, "*")); /* nothing wants the last record's */
+            assert_ok(pc_backward(loss));
+            assert_null(pc_grad(pc_module_parameter(net, "0.bias")));
+            assert_ok(pc_module_unfreeze(net, "*"));
+        }
+    pc_optimizer_free(sgd);
+    pc_module_free(net);
+    assert_nothing_left();
+}
+
 static void what_was_collected_is_forgotten(void **state)
 {
     (void)state;
@@ -161,7 +195,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strict_names_all_that_differs),    cmocka_unit_test(matching_takes_what_there_is),
         cmocka_unit_test(long_lists_of_names_are_cut),      cmocka_unit_test(optimisers_leave_frozen_ones),
-        cmocka_unit_test(recorded_steps_leave_frozen_ones), cmocka_unit_test(what_was_collected_is_forgotten),
+        cmocka_unit_test(recorded_steps_leave_frozen_ones), cmocka_unit_test(frozen_behind_the_forward_pass),
+        cmocka_unit_test(what_was_collected_is_forgotten),
     };
     return cmocka_run_group_tests_name("nn.freeze", tests, NULL, NULL);
 }
