@@ -18,7 +18,22 @@ typedef struct checkpoint {
     pc_generator generator;
     pc_dtype autocast;
     bool evaluating, recorded;
+    uint64_t modes;
 } checkpoint;
+
+/* The modes of the module and of all below it, in order, as one number (FNV-1a). */
+static uint64_t modes_of(const pc_module *module, uint64_t sum)
+{
+    sum = (sum ^ (uint64_t)(1 + atomic_load_explicit(&module->training, memory_order_relaxed))) * 0x100000001b3u;
+    for (int i = 0; i < module->child_count; i++)
+        sum = modes_of(module->children[i].object, sum);
+    return sum;
+}
+
+static uint64_t modes(const pc_module *module)
+{
+    return modes_of(module, 0xcbf29ce484222325u);
+}
 
 /* Inputs of the call: the result, what the module took, and the parameters that it trains: who watches these waits for
  * the rule, which has brought them their gradients when it is done. */
@@ -79,6 +94,11 @@ static pc_status gradient(pc__grad *grad)
                         "backward: the forward pass of a checkpoint of %s was not recorded in the step that "
                         "its backward pass is recorded in; let the step do both",
                         c->module->type->name);
+    if (!c->evaluating && c->modes != modes(c->module))
+        return pc__fail(PC_ERR_STATE,
+                        "backward: the training mode of the checkpoint of %s, or of a part of it, is not that of its "
+                        "forward pass; set it back for the backward pass",
+                        c->module->type->name);
     PC__TRY(take_inputs(grad, c->in_count, in));
     PC__TRY(run_again(c, in, &y));
     if (!pc_requires_grad(y))
@@ -125,8 +145,13 @@ static pc_status take_all(inputs *i, pc_module *module, pc_tensor *const *in, in
 
 static pc_status run_once(pc_module *module, int in_count, inputs *i, pc_tensor **out)
 {
-    const checkpoint c = {
-        module, in_count, pc_generator_get(), pc_autocast_dtype(), pc__is_evaluating(), pc__draws_recorded()};
+    const checkpoint c = {.module = module,
+                          .in_count = in_count,
+                          .generator = pc_generator_get(),
+                          .autocast = pc_autocast_dtype(),
+                          .evaluating = pc__is_evaluating(),
+                          .recorded = pc__draws_recorded(),
+                          .modes = modes(module)};
     pc_status status = PC_OK;
     PC_NO_GRAD {
         status = pc__forward_own(module, i->tensor + FIRST, in_count, &i->tensor[RESULT], 1);

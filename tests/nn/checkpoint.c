@@ -198,6 +198,35 @@ static void of_any_module(void **state)
     assert_nothing_left();
 }
 
+/* The second forward pass would be another one, silently. A mode that was changed and changed back is the same. */
+static void modes_that_have_changed(void **state)
+{
+    (void)state;
+    pc_module *net = on_device(pc_sequential(pc_linear(3, 4), pc_sequential(pc_dropout(0.5)), pc_linear(4, 1)));
+    pc_module *deep = pc_module_child(pc_module_child(net, 1), 0);
+    PC_SCOPE {
+        pc_tensor *x = pc_ones(PC_SHAPE(2, 3), PC_F32, test_device());
+        for (int part = 0; part < 2; part++) {
+            pc_module *changed = part ? deep : net;
+            pc_tensor *loss = pc_sum(pc_checkpoint(net, x));
+            pc_module_set_training(changed, false);
+            assert_fails(pc_backward(loss), PC_ERR_STATE, "the training mode of the checkpoint of Sequential");
+            assert_null(pc_grad(pc_module_parameter(net, "0.weight")));
+            loss = pc_sum(pc_checkpoint(net, x));
+            pc_module_set_training(net, true);
+            assert_fails(pc_backward(loss), PC_ERR_STATE, "or of a part of it");
+            loss = pc_sum(pc_checkpoint(net, x));
+            pc_module_set_training(net, false);
+            pc_module_set_training(net, true);
+            assert_ok(pc_backward(loss));
+            assert_non_null(pc_grad(pc_module_parameter(net, "0.weight")));
+            pc_module_zero_grad(net);
+        }
+    }
+    pc_module_free(net);
+    assert_nothing_left();
+}
+
 static pc_tensor *broken(void *context, pc_tensor *x)
 {
     int *calls = context;
@@ -240,6 +269,7 @@ int main(void)
         cmocka_unit_test(the_same_bits_recorded),
         cmocka_unit_test(the_same_bits_in_16_bits),
         cmocka_unit_test(of_any_module),
+        cmocka_unit_test(modes_that_have_changed),
         cmocka_unit_test(what_goes_wrong),
     };
     return cmocka_run_group_tests_name("nn.checkpoint", tests, NULL, NULL);
