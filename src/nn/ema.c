@@ -118,15 +118,16 @@ void pc_ema_free(pc_ema *ema)
     pc__free(ema);
 }
 
-/* What has not moved stays as it is, to the last bit. */
-static pc_status update(const pc_ema *e, int i, pc_tensor *const *share)
+/* What has not moved stays as it is, to the last bit. The first is the parameter itself, whatever stood there: weights
+ * from before a file was loaded may be huge, or no numbers. */
+static pc_status update(const pc_ema *e, int i, pc_tensor *const *share, pc_tensor *first)
 {
     pc_tensor *average = e->average[i], *parameter = e->names[i].tensor;
     pc_status status = PC_OK;
     PC_SCOPE {
         pc_tensor *now = pc_cast(parameter, (pc_dtype)average->dtype);
         pc_tensor *step = pc_mul(pc_sub(now, average), share[average->dtype == PC_F64]);
-        status = pc_copy(average, pc_add(average, step));
+        status = pc_copy(average, pc_where(first, now, pc_add(average, step)));
     }
     return status;
 }
@@ -153,8 +154,9 @@ pc_status pc_ema_update(pc_ema *ema)
     PC_NO_GRAD
         PC_SCOPE {
             pc_tensor *share[2] = {pc_cast(ema->share, PC_F32), ema->share};
+            pc_tensor *first = pc_gt(ema->one, ema->updates);
             for (int i = 0; i < ema->count && status == PC_OK; i++)
-                status = update(ema, i, share);
+                status = update(ema, i, share, first);
             status = status == PC_OK ? pc_fill(ema->share, 1 - ema->decay) : status;
             status = status == PC_OK ? pc_saxpy(ema->updates, 1, ema->one) : status;
         }

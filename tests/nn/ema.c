@@ -50,6 +50,50 @@ static void averages_are_pytorchs(void **state)
     assert_nothing_left();
 }
 
+static void assert_same_bits(pc_tensor *a, pc_tensor *b)
+{
+    float x[6], y[6];
+    assert_ok(pc_read(a, x, sizeof x));
+    assert_ok(pc_read(b, y, sizeof y));
+    assert_memory_equal(x, y, sizeof x);
+}
+
+/* Whatever the weights were when the averages were made. */
+static void first_ones_are_the_parameters(void **state)
+{
+    (void)state;
+    static const double before[] = {1e30, NAN, INFINITY};
+    pc_module *net = on_device(pc_linear(3, 2));
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++)
+        PC_SCOPE {
+            pc_parameter list[3];
+            pc_tensor *weight = pc_module_parameter(net, "weight"),
+                      *drawn = pc_randn(PC_SHAPE(2, 3), PC_F32, test_device());
+            PC_NO_GRAD {
+                assert_ok(pc_fill(weight, before[i]));
+            }
+            pc_ema *ema = pc_ema_new(net, 0.9);
+            assert_int_equal(pc_ema_state_list(ema, list, 3), 3);
+            for (int again = 0; again < 2; again++) {
+                PC_NO_GRAD {
+                    assert_ok(pc_copy(weight, drawn));
+                }
+                assert_ok(pc_ema_update(ema));
+                assert_same_bits(list[1].tensor, drawn);
+                assert_ok(pc_ema_update(ema));
+                assert_same_bits(list[1].tensor, drawn);
+                PC_NO_GRAD { /* a state of averages that nothing has gone into */
+                    assert_ok(pc_fill(list[0].tensor, 0));
+                    assert_ok(pc_fill(list[1].tensor, before[i]));
+                }
+                assert_ok(pc_ema_load(ema, list, 3));
+            }
+            pc_ema_free(ema);
+        }
+    pc_module_free(net);
+    assert_nothing_left();
+}
+
 /* --- in steps --- */
 
 typedef struct job {
@@ -248,9 +292,13 @@ static void networks_that_move_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(averages_are_pytorchs),  cmocka_unit_test(recorded_updates_are_the_same),
-        cmocka_unit_test(gradients_add_up),       cmocka_unit_test(recorded_gradients_add_up),
-        cmocka_unit_test(averages_go_in_and_out), cmocka_unit_test(state_is_kept),
+        cmocka_unit_test(averages_are_pytorchs),
+        cmocka_unit_test(first_ones_are_the_parameters),
+        cmocka_unit_test(recorded_updates_are_the_same),
+        cmocka_unit_test(gradients_add_up),
+        cmocka_unit_test(recorded_gradients_add_up),
+        cmocka_unit_test(averages_go_in_and_out),
+        cmocka_unit_test(state_is_kept),
         cmocka_unit_test(networks_that_move_on),
     };
     return cmocka_run_group_tests_name("nn.ema", tests, NULL, NULL);
