@@ -10,6 +10,7 @@ typedef struct loader {
     pc_tensor **given; /* of the state; copies where a parameter that is written before shares memory */
     bool *taken;       /* of the state: a parameter has that name */
     int count;
+    int twice; /* of the unexpected: names that were taken already */
     pc_load_report report;
 } loader;
 
@@ -50,16 +51,19 @@ static pc_status check(void *context, const char *name, pc__named *parameter)
 }
 
 /* Everything has its counterpart. */
-static pc_status check_whole(const pc_load_report *r)
+static pc_status check_whole(const loader *l)
 {
+    const pc_load_report *r = &l->report;
     if (!r->missing && !r->unexpected)
         return PC_OK;
     char lacks[192] = "", more[256] = "";
     if (r->missing)
         snprintf(lacks, sizeof lacks, " has no %.160s", r->missing_names);
     if (r->unexpected)
-        snprintf(more, sizeof more, "%s has %.160s, which the module has not", r->missing ? ", and" : "",
-                 r->unexpected_names);
+        snprintf(more, sizeof more, "%s has %.160s%s", r->missing ? ", and" : "", r->unexpected_names,
+                 l->twice == r->unexpected ? " twice"
+                 : l->twice                ? ", which the module has not, or not twice"
+                                           : ", which the module has not");
     return pc__fail(
         PC_ERR_NOT_FOUND,
         "pc_module_load: the state%s%s (%d missing, %d unexpected); pc_module_load_matching takes what there is", lacks,
@@ -92,9 +96,12 @@ static pc_status load_all(pc_module *module, loader *l, bool whole)
     pc_load_report *r = &l->report;
     PC__TRY(pc__module_visit_state(module, check, l));
     for (int i = 0; i < l->count; i++)
-        if (!l->taken[i])
+        if (!l->taken[i]) {
+            const int first = place_of(l, l->state[i].name);
+            l->twice += first >= 0 && l->taken[first];
             note(r->unexpected_names, sizeof r->unexpected_names, &r->unexpected, l->state[i].name);
-    PC__TRY(whole ? check_whole(r) : PC_OK);
+        }
+    PC__TRY(whole ? check_whole(l) : PC_OK);
     pc_status status = PC_OK;
     PC_NO_GRAD
         PC_SCOPE {

@@ -23,7 +23,11 @@ static void strict_names_all_that_differs(void **state)
     assert_fails(pc_module_load(a, list, 4), PC_ERR_NOT_FOUND,
                  "the state has no 2.bias, and has 2.offset, which the module has not (1 missing, 1 unexpected)");
     list[4] = list[0];
-    assert_fails(pc_module_load(a, list, 5), PC_ERR_NOT_FOUND, "2.offset, 0.weight");
+    assert_fails(pc_module_load(a, list, 5), PC_ERR_NOT_FOUND,
+                 "has 2.offset, 0.weight, which the module has not, or not twice (1 missing, 2 unexpected)");
+    snprintf(list[3].name, sizeof list[3].name, "2.bias");
+    assert_fails(pc_module_load(a, list, 5), PC_ERR_NOT_FOUND,
+                 "the state has 0.weight twice (0 missing, 1 unexpected)");
     pc_module_free(a);
     assert_nothing_left();
 }
