@@ -133,7 +133,8 @@ static pc_status fail_more(const job *j, const pc_module *module)
     return i == j->file->count
                ? PC_OK
                : pc__fail(PC_ERR_NOT_FOUND,
-                          "%s has a tensor \"%.120s\", which the module does not have; with .partial it is left out",
+                          "%s has a tensor \"%.120s\", which the module does not have; take the network that the file "
+                          "is of, or in a program leave it out by .partial",
                           j->file->path, j->file->list[i].name);
 }
 
