@@ -106,7 +106,7 @@ typedef struct pc_gpt_write_options {
  * without it; for pc_text_free. Keys and values of all tokens are kept, so that a token takes one pass over the weights.
  * Beyond the network's context it looks back on the last half of it, and on what it writes from there on. The same seed,
  * network and device give the same text. NULL: PC_ERR_NOT_FOUND (a letter of `start` that the vocabulary lacks),
- * PC_ERR_ARGUMENT. */
+ * PC_ERR_ARGUMENT, PC_ERR_RANGE (the network answers with NaN alone). */
 PC_API PC_MUST_USE char *pc_gpt_write(pc_module *gpt, const pc_tokenizer *tokenizer, const char *start,
                                       pc_gpt_write_options options);
 

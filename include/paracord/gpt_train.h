@@ -119,7 +119,7 @@ PC_API PC_MUST_USE pc_status pc_gpt_train(pc_gpt_train_options options, pc_gpt_t
 
 /* The mean loss of a network over a text by its tokens, each with as much in front of it as the network's context gives:
  * stretches of that length, one after another. exp of it is the perplexity; *tokens (may be NULL): how many were counted.
- * NaN and an error recorded on failure. */
+ * NaN and an error recorded on failure, PC_ERR_RANGE where it is the network that answers with NaN. */
 PC_API double pc_gpt_evaluate(pc_module *gpt, const pc_tokenizer *tokenizer, const char *text, size_t bytes,
                               int64_t *tokens);
 

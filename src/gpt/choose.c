@@ -13,11 +13,12 @@ static int likelier(const void *a, const void *b)
                                 : (p->token > q->token) - (p->token < q->token);
 }
 
+/* -1: all are NaN. */
 static int32_t likeliest(const float *logits, int64_t n)
 {
-    int64_t best = 0;
-    for (int64_t i = 1; i < n; i++)
-        if (logits[i] > logits[best] || isnan(logits[best]))
+    int64_t best = -1;
+    for (int64_t i = 0; i < n; i++)
+        if (!isnan(logits[i]) && (best < 0 || logits[i] > logits[best]))
             best = i;
     return (int32_t)best;
 }
@@ -96,9 +97,9 @@ int32_t pc__gpt_choose(const float *logits, int64_t n, const pc_gpt_write_option
         if (!isnan(logits[i]) && logits[i] > -INFINITY)
             room[count++] = (pc__gpt_likely){logits[i], (int32_t)i};
     const int32_t first = likeliest(logits, n);
-    const float most = logits[first];
-    if (!count || most == INFINITY)
+    if (!count || logits[first] == INFINITY)
         return first;
+    const float most = logits[first];
     if (options->top_k > 0 && options->top_k < count) {
         select_likeliest(room, count, options->top_k);
         count = options->top_k;

@@ -6,6 +6,15 @@
 
 #include <math.h>
 
+pc_status pc__gpt_no_number(const char *who)
+{
+    return pc__fail(
+        PC_ERR_RANGE,
+        "%s: the network's logits are NaN: its weights are, or have grown too large; take weights that were "
+        "saved earlier, or train it again with a lower rate (lr)",
+        who);
+}
+
 static double loss_of(pc_module *gpt, const pc_corpus *corpus, pc_corpus_part part, int64_t from, int64_t length)
 {
     double loss = NAN;
@@ -39,6 +48,8 @@ double pc_gpt_evaluate_corpus(pc_module *gpt, const pc_corpus *corpus, pc_corpus
         const int64_t length = PC__MIN(o->context, count - 1 - at);
         sum += loss_of(gpt, corpus, part, at, length) * (double)length;
     }
+    if (isnan(sum) && !pc_failed())
+        (void)pc__gpt_no_number("pc_gpt_evaluate_corpus");
     if (tokens)
         *tokens = PC__MAX(count - 1, 0);
     return sum / (double)(count - 1);

@@ -32,6 +32,9 @@ pc_status pc__gpt_join(const pc_module *gpt, pc_module **whole);
 /* One status for all ranks: the first one's. */
 pc_status pc__gpt_share_status(const pc_gpt_options *o, pc_status status);
 
+/* The error of a network that answers with NaN alone. */
+pc_status pc__gpt_no_number(const char *who);
+
 /* How many numbers the whole network has. */
 int64_t pc__gpt_elements(const pc_module *gpt);
 

@@ -52,6 +52,12 @@ static void note_speed(pc__gpt_training *t, const pace *c)
     t->at.seconds_left = (double)(t->o.steps - t->at.step) * c->spent / (double)c->steps;
 }
 
+static pc_status diverged(const pc__gpt_training *t, double loss, const char *of)
+{
+    return pc__fail(PC_ERR_RANGE, "the loss of %s %lld is %g; a lower rate (lr) or a longer warm-up may help", of,
+                    (long long)t->at.step, loss);
+}
+
 static pc_status one_step(pc__gpt_training *t, pace *c)
 {
     const double start = pc__seconds_now();
@@ -64,8 +70,7 @@ static pc_status one_step(pc__gpt_training *t, pace *c)
     if (t->summed >= every) {
         PC__TRY(read_loss(t));
         if (!isfinite(t->at.loss))
-            return pc__fail(PC_ERR_RANGE, "the loss of step %lld is %g; a lower rate (lr) or a longer warm-up may help",
-                            (long long)t->at.step, t->at.loss);
+            return diverged(t, t->at.loss, "step");
     }
     c->spent += pc__seconds_now() - start;
     c->steps++;
@@ -151,6 +156,8 @@ static pc_status test(pc__gpt_training *t)
     PC__TRY(mean_loss(t, PC_CORPUS_TRAINING, &found.loss));
     if (held)
         PC__TRY(mean_loss(t, PC_CORPUS_TESTING, &found.test_loss));
+    if (!isfinite(found.loss) || (held && !isfinite(found.test_loss)))
+        return diverged(t, isfinite(found.loss) ? found.test_loss : found.loss, "the test after step");
     found.best = !held || found.test_loss < t->best;
     t->best = held && found.best ? found.test_loss : t->best;
     if (found.best || writes_samples(t))

@@ -99,6 +99,8 @@ static pc_status write_on(writer *w)
     for (int64_t i = 0; i < most && go; i++) {
         PC__TRY(read_on(w));
         const int32_t token = pc__gpt_choose(w->logits, known, o, pc_uniform(o->seed, 0, (uint64_t)i), w->likely);
+        if (token < 0)
+            return pc__gpt_no_number("pc_gpt_write");
         if (token == pc_tokenizer_end(w->words) && !o->through_end)
             break;
         PC__TRY(add_token(w, token));

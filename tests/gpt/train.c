@@ -39,7 +39,7 @@ static int make_folder(void **state)
 static int drop_folder(void **state)
 {
     (void)state;
-    static const char *const runs[] = {"a/", "b/", "c/", "d/", ""};
+    static const char *const runs[] = {"a/", "b/", "c/", "d/", "far/", ""};
     static const char *const names[] = {"config.json",
                                         "model.safetensors",
                                         "vocab.json",
@@ -315,6 +315,26 @@ static void without_clipping_and_decay(void **state)
 }
 
 /* A checkpoint goes on in programs of another locale, and its numbers are the same. */
+/* What the last step made of the weights is seen by the test behind it, which keeps none of them. */
+static void a_step_too_far(void **state)
+{
+    (void)state;
+    pc_gpt_train_callbacks callbacks;
+    pc_gpt_train_summary summary;
+    listener l = {.stop_at = -1};
+    pc_gpt_train_options options = small("far", &callbacks, &l);
+    options.lr = 9e5;
+    options.steps = 40;
+    options.test_every = 1;
+    options.held_out = -1;
+    assert_fails(pc_gpt_train(options, &summary), PC_ERR_RANGE, "the loss of the test after step");
+    pc_module *gpt = pc_gpt_open(in_folder("far"), PC_DEVICE_CPU);
+    assert_not_null_ok(gpt);
+    const float *numbers = pc_data(pc_module_parameter(gpt, "transformer.ln_f.bias"));
+    assert_true(isfinite(numbers[0]));
+    pc_module_free(gpt);
+}
+
 static void the_locale_changes_nothing(void **state)
 {
     (void)state;
@@ -473,10 +493,15 @@ static void wrong_settings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(goes_on_to_the_same_bits),    cmocka_unit_test(the_folder_can_be_used),
-        cmocka_unit_test(from_another_network),        cmocka_unit_test(from_tokens),
-        cmocka_unit_test(without_clipping_and_decay),  cmocka_unit_test(the_locale_changes_nothing),
-        cmocka_unit_test(a_folder_is_of_one_training), cmocka_unit_test(wrong_settings),
+        cmocka_unit_test(goes_on_to_the_same_bits),
+        cmocka_unit_test(the_folder_can_be_used),
+        cmocka_unit_test(from_another_network),
+        cmocka_unit_test(from_tokens),
+        cmocka_unit_test(without_clipping_and_decay),
+        cmocka_unit_test(a_step_too_far),
+        cmocka_unit_test(the_locale_changes_nothing),
+        cmocka_unit_test(a_folder_is_of_one_training),
+        cmocka_unit_test(wrong_settings),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }

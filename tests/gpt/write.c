@@ -1,8 +1,10 @@
 /* Texts by a GPT: how tokens are picked, seeds, callbacks, beyond the context; settings that are wrong. */
+#include "base/base.h"
 #include "device.h"
 #include "gpt/choose.h"
 
-#include <paracord/gpt.h>
+#include <paracord/gpt_train.h>
+#include <paracord/no_grad.h>
 #include <paracord/random.h>
 
 #include <math.h>
@@ -135,10 +137,36 @@ static void in_16_bits(void **state)
     pc_tokenizer_free(letters);
 }
 
+static const pc_gpt_write_options draws[] = {
+    {.temperature = -1}, {0}, {.temperature = 0.8}, {.top_k = 2}, {.top_p = 0.5}, {.top_k = 3, .top_p = 0.5}};
+
+static void a_network_that_answers_with_nan(void **state)
+{
+    (void)state;
+    const float none[4] = {NAN, NAN, NAN, NAN};
+    pc__gpt_likely room[4];
+    int64_t tokens;
+    pc_tokenizer *letters = pc_tokenizer_new_letters("abcd", 4);
+    pc_module *gpt = on_device(pc_gpt(.layers = 1, .heads = 2, .width = 16, .context = 10, .vocabulary = 4));
+    PC_NO_GRAD {
+        assert_ok(pc_fill(pc_module_parameter(gpt, "transformer.ln_f.bias"), NAN));
+    }
+    for (int i = 0; i < PC__COUNT(draws); i++) {
+        assert_int_equal(pc__gpt_choose(none, 4, &draws[i], 0.5, room), -1);
+        assert_fails(pc_gpt_write(gpt, letters, "a", draws[i]), PC_ERR_RANGE, "the network's logits are NaN");
+    }
+    assert_true(isnan(pc_gpt_evaluate(gpt, letters, "abcdabcd", 8, &tokens)));
+    assert_int_equal(pc_error_last()->status, PC_ERR_RANGE);
+    assert_non_null(strstr(pc_error_last()->message, "the network's logits are NaN"));
+    pc_error_clear();
+    pc_tokenizer_free(letters);
+    pc_module_free(gpt);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(picks), cmocka_unit_test(the_likeliest_of_many),
                                        cmocka_unit_test(the_same_seed_gives_the_same_text),
-                                       cmocka_unit_test(in_16_bits)};
+                                       cmocka_unit_test(in_16_bits), cmocka_unit_test(a_network_that_answers_with_nan)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
