@@ -39,7 +39,7 @@ typedef struct begun {
     pc__draft draft;
 } begun;
 
-/* All of it where nothing is shared out. In a scope. */
+/* In a scope. */
 static begun begin(const pc__gpt_training *t, const char *path, pc_parameter *list, int n)
 {
     char step[32], seed[32], draws[32], seconds[40], best[40], width[32];
@@ -52,9 +52,16 @@ static begun begin(const pc__gpt_training *t, const char *path, pc_parameter *li
     snprintf(best, sizeof best, "%a", t->best);
     snprintf(width, sizeof width, "%lld", (long long)t->run.curve.width);
     pc__plain_numbers_end(plain);
-    const pc_weights_note_pair notes[] = {{"paracord gpt", "1"}, {"settings", t->settings}, {"step", step},
-                                          {"seed", seed},        {"draws", draws},          {"seconds", seconds},
-                                          {"best", best},        {"width", width},          {NULL, NULL}};
+    const pc_weights_note_pair notes[] = {{"checksum", "0000000000000000"},
+                                          {"paracord gpt", "1"},
+                                          {"settings", t->settings},
+                                          {"step", step},
+                                          {"seed", seed},
+                                          {"draws", draws},
+                                          {"seconds", seconds},
+                                          {"best", best},
+                                          {"width", width},
+                                          {NULL, NULL}};
     begun b = {.draft.fd = -1};
     snprintf(list[n].name, sizeof list[n].name, "curve");
     list[n].tensor = curve_tensor(t);
@@ -62,10 +69,8 @@ static begun begin(const pc__gpt_training *t, const char *path, pc_parameter *li
     list[n + 1].tensor = tested_tensor(t);
     if (!list[n].tensor || !list[n + 1].tensor)
         b.status = PC_ERR_MEMORY;
-    else if (is_shared_out(t))
-        b.status = pc__weights_begin(path, list, n + 2, notes, &b.draft, &b.start);
     else
-        b.status = pc_weights_write(path, list, n + 2, notes);
+        b.status = pc__weights_begin(path, list, n + 2, notes, &b.draft, &b.start);
     return b;
 }
 
@@ -97,6 +102,8 @@ typedef struct place {
 /* This rank's part of the file that the first one has begun, and none of it is lost when that one is the checkpoint. */
 static pc_status write_part(const pc__gpt_training *t, const char *path, const begun *b, place *all, pc__gpt_pieces *p)
 {
+    if (!is_shared_out(t))
+        return put_pieces(t, path, b->draft.temporary, b->start, p);
     const place mine = {b->start, b->draft.number};
     PC__TRY(pc__group_exchange(t->o.group, &mine, sizeof mine, all));
     char *temporary = pc__file_temporary(path, (int)all[0].number);
@@ -113,14 +120,16 @@ static pc_status write_part(const pc__gpt_training *t, const char *path, const b
     return pc_error_last()->status;
 }
 
-/* All ranks write, and the first makes it the checkpoint when all have. Who fails tells the others, whose exchanges end
- * with what it says: nobody else has told anything before, so that it is known which rank's disk it is. */
-static pc_status save_together(const pc__gpt_training *t, const char *path, begun *b, pc__gpt_pieces *p)
+/* All ranks that have a part of it write, and the first makes it the checkpoint when all have. Who fails tells the others,
+ * whose exchanges end with what it says: nobody else has told anything before, so that it is known which rank's disk it is. */
+static pc_status write_parts(const pc__gpt_training *t, const char *path, begun *b, pc__gpt_pieces *p)
 {
     place *all = pc__alloc((size_t)t->ranks * sizeof *all);
     pc_status status = !all ? PC_ERR_MEMORY : b->status;
     if (status == PC_OK)
         status = write_part(t, path, b, all, p);
+    if (!t->rank && status == PC_OK)
+        status = pc__gpt_checkpoint_seal(b->draft.fd, path);
     if (!t->rank && status == PC_OK)
         status = pc__file_commit(&b->draft, path);
     else
@@ -131,8 +140,7 @@ static pc_status save_together(const pc__gpt_training *t, const char *path, begu
 
 pc_status pc__gpt_checkpoint_save(pc__gpt_training *t, const char *path)
 {
-    const bool together = is_shared_out(t);
-    if (t->rank && !together)
+    if (t->rank && !is_shared_out(t))
         return PC_OK;
     PC__TRY(pc__optimizer_settle(t->optimizer));
     begun mine = {.draft.fd = -1};
@@ -141,8 +149,7 @@ pc_status pc__gpt_checkpoint_save(pc__gpt_training *t, const char *path)
         mine.status = pc__gpt_pieces_find(t, &p);
         if (mine.status == PC_OK && !t->rank)
             mine = begin(t, path, p.list, p.count);
-        if (together)
-            mine.status = save_together(t, path, &mine, &p);
+        mine.status = write_parts(t, path, &mine, &p);
         pc__gpt_pieces_free(&p);
     }
     return mine.status;

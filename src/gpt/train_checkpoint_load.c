@@ -172,7 +172,9 @@ pc_status pc__gpt_checkpoint_load(pc__gpt_training *t, const char *path)
     pc_weights *file = pc_weights_open(path);
     if (!file)
         return pc_error_last()->status;
-    const pc_status status = load(t, file);
+    pc_status status = t->rank ? PC_OK : pc__gpt_checkpoint_check(file);
+    if (status == PC_OK)
+        status = load(t, file);
     pc_weights_free(file);
     return status;
 }

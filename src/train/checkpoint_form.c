@@ -1,6 +1,7 @@
 /* checkpoint_form.c: bytes of a checkpoint, and whether they can be believed. */
 #include "train/checkpoint_form.h"
 
+#include "io/checksum.h"
 #include "io/file.h"
 
 #include <limits.h>
@@ -16,20 +17,6 @@ typedef struct front {
     char magic[MAGIC];
     uint64_t length, checksum;
 } front;
-
-/* FNV-1a over 8-byte words: against torn and rotten files, not against malice. */
-static uint64_t checksum(const uint8_t *bytes, size_t n)
-{
-    uint64_t hash = 14695981039346656037ull, word;
-    for (; n >= 8; n -= 8, bytes += 8) {
-        memcpy(&word, bytes, 8);
-        hash = (hash ^ word) * 1099511628211ull;
-        hash ^= hash >> 29;
-    }
-    for (; n; n--)
-        hash = (hash ^ *bytes++) * 1099511628211ull;
-    return hash;
-}
 
 void pc__checkpoint_put_head(pc__text *out, const pc__checkpoint_header *h, const char *about, const pc__curve *curve)
 {
@@ -62,7 +49,7 @@ void pc__checkpoint_seal(pc__text *out)
         return;
     memcpy(&f, out->data, sizeof f);
     f.length = out->length - sizeof f;
-    f.checksum = checksum((const uint8_t *)out->data + sizeof f, f.length);
+    f.checksum = pc__checksum(PC__CHECKSUM_BEGIN, out->data + sizeof f, f.length);
     memcpy(out->data, &f, sizeof f);
 }
 
@@ -121,7 +108,7 @@ static pc_status take(const char *path, const uint8_t *bytes, size_t n, pc__chec
     memcpy(&f, bytes, sizeof f);
     if (f.length != n - sizeof f)
         return pc__checkpoint_damaged(path, "it is truncated");
-    if (f.checksum != checksum(bytes + sizeof f, f.length))
+    if (f.checksum != pc__checksum(PC__CHECKSUM_BEGIN, bytes + sizeof f, f.length))
         return pc__checkpoint_damaged(path, "its checksum is wrong");
     const size_t head = sizeof f + sizeof file->header;
     memcpy(&file->header, bytes + sizeof f, sizeof file->header);

@@ -211,6 +211,42 @@ static void the_folder_can_be_used(void **state)
     pc_tokenizer_free(letters);
 }
 
+/* The whole file with one bit of byte `at` turned. */
+static void put_turned(const char *path, uint8_t *bytes, size_t n, size_t at)
+{
+    bytes[at] ^= 1;
+    assert_ok(pc__file_write(path, bytes, n));
+    bytes[at] ^= 1;
+}
+
+static void a_rotten_checkpoint(void **state)
+{
+    (void)state;
+    pc_gpt_train_callbacks callbacks;
+    pc_gpt_train_summary summary;
+    listener l = {.stop_at = -1};
+    pc_gpt_train_options options = small("a", &callbacks, &l);
+    options.resume = true;
+    const char *path = in_folder("a/checkpoint");
+    uint8_t *bytes;
+    size_t n;
+    assert_ok(pc__file_read(path, &bytes, &n));
+    const char *sum = strstr((char *)bytes + 8, "\"checksum\":\""), *seed = strstr((char *)bytes + 8, "\"seed\":\"");
+    assert_non_null(sum);
+    assert_non_null(seed);
+    const size_t in_sum = (size_t)(sum - (char *)bytes);
+    const size_t rotten[] = {in_sum + 12, (size_t)(seed - (char *)bytes) + 8, n / 2, n - 1};
+    for (int i = 0; i < PC__COUNT(rotten); i++) {
+        put_turned(path, bytes, n, rotten[i]);
+        assert_fails(pc_gpt_train(options, &summary), PC_ERR_FORMAT, "its checksum is wrong");
+    }
+    put_turned(path, bytes, n, in_sum + 1); /* another key: as files were before they had one */
+    assert_ok(pc_gpt_train(options, &summary));
+    assert_ok(pc__file_write(path, bytes, n));
+    assert_ok(pc_gpt_train(options, &summary));
+    pc__free(bytes);
+}
+
 static void from_another_network(void **state)
 {
     (void)state;
@@ -495,6 +531,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(goes_on_to_the_same_bits),
         cmocka_unit_test(the_folder_can_be_used),
+        cmocka_unit_test(a_rotten_checkpoint),
         cmocka_unit_test(from_another_network),
         cmocka_unit_test(from_tokens),
         cmocka_unit_test(without_clipping_and_decay),
