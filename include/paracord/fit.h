@@ -9,7 +9,8 @@
  * The loss follows from the batches' y, unless a function of yours says it:
  *     labels of a folder of two classes, float32 [n, 1]   binary cross-entropy of logits [n, 1]; 0 or more names the
  *                                                         second class
- *     integers [n]                                        cross-entropy of logits [n, classes]
+ *     integers [n]                                        cross-entropy of logits [n, classes]; samples of -100 count for
+ *                                                         nothing, in the loss and in the share
  *     other floating y, a price or twelve of them         the mean squared error; y may lack, or have, a dimension of 1
  * With labels the share of right answers is counted, too; otherwise accuracies are NaN. On devices that work later whole
  * batches are one recording each (step.h), where the network can be recorded.
@@ -113,8 +114,9 @@ typedef struct pc_fit_options {
     /* Each batch is learnt from in so many parts, one after another, whose gradients add up to one step; 0 means 1. It takes
      * the memory of a part, and what is learnt is the same up to rounding, but for what goes by the samples of a part alone:
      * norms of batches (their statistics too), pairs of mixup and cutmix, dropout's zeros; loss and forward of yours get
-     * parts. Parts are as equal as can be, and count by their samples. A batch of fewer samples in some rank than parts has
-     * as many parts as that. In a group the gradients are exchanged once a batch, with `zero` once a part. */
+     * parts. Parts are as equal as can be, and count by their samples; without a loss of yours, by those whose label is not
+     * -100. A batch of fewer samples in some rank than parts has as many parts as that. In a group the gradients are
+     * exchanged once a batch, with `zero` once a part. */
     int accumulate;
     /* The learning rate of each step, over all epochs (schedule.h); .steps 0 means all of them, .lr 0 the optimiser's.
      * Without a kind the optimiser's rate stays. */
@@ -131,7 +133,7 @@ PC_API PC_MUST_USE pc_status pc_fit(pc_module *net, pc_optimizer *optimizer, pc_
  * and where the network's answers are NaN; the share also where answers are not right or wrong. */
 typedef struct pc_score {
     double loss, accuracy;
-    int64_t count, correct;
+    int64_t count, correct;        /* count: without samples of the label -100 */
     double metric[PC_METRICS_MAX]; /* of the options' metrics; NaN without */
 } pc_score;
 PC_API PC_MUST_USE pc_status pc_evaluate(pc_module *net, pc_loader *loader, pc_score *score);

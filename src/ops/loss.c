@@ -100,10 +100,14 @@ pc_status pc__grad_mse(pc__grad *grad)
     return grad->needs[1] ? pc__set_grad(grad, 1, pc_neg(dx)) : PC_OK;
 }
 
-pc_tensor *pc_cross_entropy(pc_tensor *x, pc_tensor *labels)
+static pc_tensor *fused(pc_tensor *x, pc_tensor *labels, pc__loss_attributes a)
 {
-    PC__NEED_OR(NULL, x);
-    PC__NEED_OR(NULL, labels);
+    a.dtype = dtype_of_loss((pc_dtype)x->dtype);
+    return PC__CALL(cross_entropy, &a, x, labels);
+}
+
+static pc_tensor *mean_of_rows(pc_tensor *x, pc_tensor *labels, bool none_is_0)
+{
     if (x->ndim != 2 || labels->ndim != 1 || x->shape[0] != labels->shape[0])
         return pc__null(PC_ERR_SHAPE,
                         "cross_entropy: the input has shape %s and the labels %s; they must be [n, classes] "
@@ -115,17 +119,28 @@ pc_tensor *pc_cross_entropy(pc_tensor *x, pc_tensor *labels)
                         pc_dtype_name(x->dtype), pc_dtype_name(labels->dtype));
     pc_tensor *result = NULL;
     PC_SCOPE {
-        result = pc_keep(pc__fused_cross_entropy(pc_contiguous(x), pc_contiguous(labels), PC__IGNORED, false));
+        const pc__loss_attributes a = {.ignored = PC__IGNORED, .none_is_0 = none_is_0};
+        pc_tensor *rows = pc_contiguous(x), *numbers = pc_contiguous(labels);
+        result = rows && numbers ? pc_keep(fused(rows, numbers, a)) : NULL;
     }
     return result;
 }
 
+pc_tensor *pc_cross_entropy(pc_tensor *x, pc_tensor *labels)
+{
+    PC__NEED_OR(NULL, x);
+    PC__NEED_OR(NULL, labels);
+    return mean_of_rows(x, labels, false);
+}
+
+pc_tensor *pc__cross_entropy_or_0(pc_tensor *x, pc_tensor *labels)
+{
+    return x && labels ? mean_of_rows(x, labels, true) : NULL;
+}
+
 pc_tensor *pc__fused_cross_entropy(pc_tensor *x, pc_tensor *labels, int64_t ignored, bool is_sum)
 {
-    if (!x || !labels)
-        return NULL;
-    const pc__loss_attributes a = {ignored, dtype_of_loss((pc_dtype)x->dtype), is_sum};
-    return PC__CALL(cross_entropy, &a, x, labels);
+    return x && labels ? fused(x, labels, (pc__loss_attributes){.ignored = ignored, .is_sum = is_sum}) : NULL;
 }
 
 /* Outputs: the loss; of each row its maximum and the logarithm of the sum of exp(x - it), from which and x the gradient
@@ -151,7 +166,8 @@ pc_status pc__infer_cross_entropy_backward(pc_call *call, pc__meta *out)
 pc_status pc__grad_cross_entropy(pc__grad *grad)
 {
     const pc__loss_attributes *forward = grad->attributes;
-    const pc__loss_attributes a = {forward->ignored, grad->in_meta[0].dtype, forward->is_sum};
+    pc__loss_attributes a = *forward;
+    a.dtype = grad->in_meta[0].dtype;
     return pc__set_grad(
         grad, 0, PC__CALL(cross_entropy_backward, &a, grad->in[0], grad->out[1], grad->in[1], grad->out_grad[0]));
 }

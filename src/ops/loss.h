@@ -11,7 +11,8 @@ enum { PC__IGNORED = -100 }; /* the label that PyTorch ignores where nothing els
 typedef struct pc__loss_attributes {
     int64_t ignored; /* the label of rows that count for nothing */
     pc_dtype dtype;  /* of the loss; backward of the gradient at the logits */
-    int is_sum;      /* else the mean over the rows that count */
+    int is_sum;      /* else the mean over the rows that count, */
+    int none_is_0;   /* which is 0 where none does, and not NaN */
 } pc__loss_attributes;
 
 /* Rows of 16 bits that are read once where a loss and its gradient are one call: in a plan the op has a third input then, the loss's
@@ -24,6 +25,9 @@ static inline bool pc__loss_is_long(const pc_tensor *x)
 
 /* The fused loss of x [n, classes] and int64 labels [n], both contiguous. */
 pc_tensor *pc__fused_cross_entropy(pc_tensor *x, pc_tensor *labels, int64_t ignored, bool is_sum);
+
+/* pc_cross_entropy, but 0 where all rows are ignored. */
+pc_tensor *pc__cross_entropy_or_0(pc_tensor *x, pc_tensor *labels);
 
 /* Whether the two have one shape and a floating common dtype, *dtype, and there is such a reduction: else the error that names `who`.
  * PC_REDUCTION_BATCH_MEAN is for those that say so. */

@@ -20,11 +20,11 @@ pc_status pc__infer_score_step(pc_call *call, pc__meta *unused)
                         pc_dtype_name(logits->dtype), pc_dtype_name(labels->dtype), pc_dtype_name(loss->dtype),
                         pc_dtype_name(sums->dtype));
     if (logits->ndim != 2 || pc_tensor_count(labels) != logits->shape[0] || pc_tensor_count(loss) != 1 ||
-        pc_tensor_count(sums) != 2 || !pc__is_contiguous(logits) || !pc__is_contiguous(labels) ||
+        pc_tensor_count(sums) != 3 || !pc__is_contiguous(logits) || !pc__is_contiguous(labels) ||
         !pc__is_contiguous(sums))
         return pc__fail(PC_ERR_SHAPE,
                         "score_step: logits %s, labels %s, loss %s, sums %s; they are [n, width], n labels, one number "
-                        "and two, without gaps",
+                        "and three, without gaps",
                         PC__SHAPE_OF(logits), PC__SHAPE_OF(labels), PC__SHAPE_OF(loss), PC__SHAPE_OF(sums));
     return PC_OK;
 }

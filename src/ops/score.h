@@ -4,11 +4,12 @@
 
 #include "tensor/tensor.h"
 
-/* In place on sums, float64 [2]: the loss times n, and how many rows of logits name their label.
+/* In place on sums, float64 [3]: the loss times the rows that count, how many rows of logits name their label, and how many
+ * have the label PC__IGNORED (ops/loss.h), which count for nothing.
  *   logits  float32, float16 or bfloat16 [n, width]; with one column 0 or more names class 1, else the largest, the
  *           first of equals
  *   labels  float32 [n, 1] or int64 [n]
- *   loss    float32, one element: the mean over the batch  */
+ *   loss    float32, one element: the mean over the rows that count  */
 pc_status pc__score_step(pc_tensor *sums, pc_tensor *logits, pc_tensor *labels, pc_tensor *loss);
 
 /* The class that a row of logits names. */

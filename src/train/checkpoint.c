@@ -96,6 +96,7 @@ static pc__checkpoint_header describe(const pc__fit *fit, const char *settings)
                                .loss_sum = at->score.loss,
                                .correct = at->score.correct,
                                .seen = at->score.seen,
+                               .ignored = at->score.ignored,
                                .seconds = at->seconds,
                                .last = packed(&fit->last),
                                .best = packed(&fit->best.result),
@@ -119,7 +120,7 @@ static pc__checkpoint_header describe(const pc__fit *fit, const char *settings)
 static void adopt(const pc__checkpoint_file *file, pc__fit *fit)
 {
     const pc__checkpoint_header *h = &file->header;
-    fit->at = (pc__standing){h->epoch, h->batch, {h->loss_sum, h->correct, h->seen}, h->seconds};
+    fit->at = (pc__standing){h->epoch, h->batch, {h->loss_sum, h->correct, h->seen, h->ignored}, h->seconds};
     fit->last = unpacked(&h->last);
     fit->best.result = unpacked(&h->best);
     fit->curve = file->curve;

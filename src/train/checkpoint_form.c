@@ -7,11 +7,12 @@
 #include <limits.h>
 #include <math.h>
 #include <paracord/autograd.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
 enum { MAGIC = 8, VERSION_AT = 6 };
-static const char magic[MAGIC + 1] = "PCCKPT05";
+static const char magic[MAGIC + 1] = "PCCKPT06", before[MAGIC + 1] = "PCCKPT05";
 
 typedef struct front {
     char magic[MAGIC];
@@ -68,8 +69,8 @@ static bool is_possible_epoch(const pc__checkpoint_epoch *e, int64_t most)
 /* A file that someone made may say anything: only what a training can be in is believed. */
 static bool is_possible(const pc__checkpoint_header *h)
 {
-    bool position = h->epoch >= 0 && h->epoch < INT_MAX && h->batch >= 0 && h->correct >= 0 && h->seen >= h->correct &&
-                    h->seconds >= 0;
+    bool position = h->epoch >= 0 && h->epoch < INT_MAX && h->batch >= 0 && h->correct >= 0 && h->correct <= h->seen &&
+                    h->ignored >= 0 && h->ignored <= h->seen - h->correct && h->seconds >= 0;
     bool counts = h->parameters >= 0 && h->tensors >= h->parameters && (h->kept == 0 || h->kept >= h->parameters) &&
                   (h->kept == 0 || h->best.epoch > 0);
     return position && counts && is_possible_epoch(&h->last, h->epoch) && is_possible_epoch(&h->best, h->epoch) &&
@@ -95,23 +96,31 @@ static bool take_rest(pc__checkpoint_file *file, const uint8_t *bytes, size_t n)
     return true;
 }
 
+/* Bytes of the header that a file which begins so has; 0: it is none that is read here. */
+static size_t header_of(const uint8_t *bytes, size_t n)
+{
+    if (n >= MAGIC && memcmp(bytes, magic, MAGIC) == 0)
+        return sizeof(pc__checkpoint_header);
+    return n >= MAGIC && memcmp(bytes, before, MAGIC) == 0 ? offsetof(pc__checkpoint_header, ignored) : 0;
+}
+
 static pc_status take(const char *path, const uint8_t *bytes, size_t n, pc__checkpoint_file *file)
 {
     front f;
-    if (n >= MAGIC && memcmp(bytes, magic, VERSION_AT) == 0 && memcmp(bytes, magic, MAGIC) != 0)
+    const size_t header = header_of(bytes, n), head = sizeof f + header;
+    if (!header && n >= MAGIC && memcmp(bytes, magic, VERSION_AT) == 0)
         return pc__fail(PC_ERR_FORMAT,
                         "%s was written by another version of Paracord (%.8s, and this one reads %s); go on with it by "
                         "that version, or delete it to begin anew",
                         path, (const char *)bytes, magic);
-    if (n < sizeof f + sizeof file->header || memcmp(bytes, magic, MAGIC) != 0)
+    if (!header || n < head)
         return pc__checkpoint_damaged(path, "it does not begin like one");
     memcpy(&f, bytes, sizeof f);
     if (f.length != n - sizeof f)
         return pc__checkpoint_damaged(path, "it is truncated");
     if (f.checksum != pc__checksum(PC__CHECKSUM_BEGIN, bytes + sizeof f, f.length))
         return pc__checkpoint_damaged(path, "its checksum is wrong");
-    const size_t head = sizeof f + sizeof file->header;
-    memcpy(&file->header, bytes + sizeof f, sizeof file->header);
+    memcpy(&file->header, bytes + sizeof f, header);
     file->header.settings[sizeof file->header.settings - 1] = 0;
     if (!is_possible(&file->header) || !take_rest(file, bytes + head, n - head))
         return pc__checkpoint_damaged(path, "no training can stand where it says");

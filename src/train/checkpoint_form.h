@@ -1,7 +1,7 @@
-/* checkpoint_form.h: the form of the file: "PCCKPT05", the length of the rest and its checksum; a header; the text that
+/* checkpoint_form.h: the form of the file: "PCCKPT06", the length of the rest and its checksum; a header; the text that
  * says what the network is; the groups of the loss curve; then the tensors in order, each with its element count.
- * Little-endian, as everything that Paracord runs on. A change of the header, or of what its fields mean, takes a new
- * number in the first word. */
+ * Little-endian, as everything that Paracord runs on. "PCCKPT05" is the same without the header's last field. A change of
+ * the header, or of what its fields mean, takes a new number in the first word. */
 #ifndef PC__CHECKPOINT_FORM_H
 #define PC__CHECKPOINT_FORM_H
 
@@ -33,8 +33,9 @@ typedef struct pc__checkpoint_header {
         kept;      /* tensors: the parameters, their optimiser's state, buffers; kept: of the best epoch */
     int64_t about; /* bytes */
     int64_t curve_width, curve_count;
+    int64_t ignored; /* of those seen */
 } pc__checkpoint_header;
-_Static_assert(sizeof(pc__checkpoint_header) == 1024 + (17 + 2 * 21) * 8, "a header has no gaps");
+_Static_assert(sizeof(pc__checkpoint_header) == 1024 + (18 + 2 * 21) * 8, "a header has no gaps");
 
 /* A file that was read, and found whole. */
 typedef struct pc__checkpoint_file {

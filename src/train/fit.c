@@ -36,10 +36,11 @@ pc_status pc__fit_weigh(pc__fit *fit, const float *weights, int classes)
 static void draw(pc__fit *fit)
 {
     const pc__score *now = &fit->at.score;
-    if (now->seen <= fit->drawn.seen)
+    const int64_t counted = pc__score_counted(now) - pc__score_counted(&fit->drawn);
+    if (counted <= 0)
         return;
     int64_t passed = fit->at.epoch * pc_loader_batches(fit->train) + fit->at.batch;
-    pc__curve_add(&fit->curve, PC__MAX(passed - 1, 0), now->loss - fit->drawn.loss, now->seen - fit->drawn.seen);
+    pc__curve_add(&fit->curve, PC__MAX(passed - 1, 0), now->loss - fit->drawn.loss, counted);
     fit->drawn = *now;
 }
 

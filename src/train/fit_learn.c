@@ -5,6 +5,7 @@
 #include "parallel/pipeline.h"
 #include "parallel/zero_state.h"
 #include "nn/optimizer.h"
+#include "ops/loss.h"
 #include "ops/scale.h"
 #include "ops/table.h"
 
@@ -69,9 +70,44 @@ static double weight_of(const pc__fit *fit, int64_t n, const pc_batch *batch)
     return (double)n / (double)batch->n;
 }
 
-static pc_status go_back(const pc__fit *fit, pc_tensor *loss, double weight)
+/* How many samples count, float64; in the scope that is open. */
+static pc_tensor *count_of(pc_tensor *y)
 {
-    pc_tensor *share = weight == 1 ? loss : pc_mul_scalar(loss, weight);
+    pc_tensor *none = pc_scalar(PC__IGNORED, PC_I64, y->storage->device);
+    return pc_sum(pc_cast(pc_ne(pc__as_dtype(y, PC_I64), none), PC_F64));
+}
+
+/* Where parts of a batch, or of ranks, may have labels that are ignored: how many samples of the whole batch count. Else *total
+ * is NULL. */
+static pc_status count_all(const pc__fit *fit, const pc_batch *batch, int parts, pc_tensor **total)
+{
+    *total = NULL;
+    if ((parts == 1 && !fit->group) || fit->judge.loss || fit->judge.named || !batch->y ||
+        pc__is_float((pc_dtype)batch->y->dtype))
+        return PC_OK;
+    PC_NO_GRAD {
+        *total = count_of(batch->y);
+        if (*total && !batch->part)
+            *total = pc_mul_scalar(*total, 0);
+    }
+    PC__TRY(*total ? PC_OK : pc_error_last()->status);
+    return fit->group ? pc_group_all_reduce(fit->group, *total, PC_GROUP_SUM) : PC_OK;
+}
+
+/* What the mean loss of a part counts for in that of the batch, of which `total` samples count. */
+static pc_tensor *share_of(const pc__fit *fit, pc_tensor *loss, const pc_tensor *total, const pc_batch *part)
+{
+    pc_tensor *weight = NULL;
+    PC_NO_GRAD {
+        weight = pc_div(count_of(part->y), pc_clamp((pc_tensor *)total, 1, INFINITY));
+        if (fit->group)
+            weight = pc_mul_scalar(weight, part->part ? pc_group_size(fit->group) : 0);
+    }
+    return weight ? pc_mul(loss, pc__as_dtype(weight, (pc_dtype)loss->dtype)) : NULL;
+}
+
+static pc_status go_back(const pc__fit *fit, pc_tensor *loss, pc_tensor *share)
+{
     pc_tensor *scaled = share && fit->scaler ? pc_scaler_scale(fit->scaler, share) : share;
     PC__TRY(scaled ? pc_backward(scaled) : pc_error_last()->status);
     return fit->guard ? watch(fit, loss) : PC_OK;
@@ -117,7 +153,7 @@ static pc_status add_up(pc__fit *fit, pc_tensor *outputs, pc_tensor *loss, const
     return pc__tally_add(&fit->tally, outputs, y, loss);
 }
 
-static pc_status learn_part(pc__fit *fit, const pc_batch *batch, int i, int parts)
+static pc_status learn_part(pc__fit *fit, const pc_batch *batch, int i, int parts, pc_tensor *total)
 {
     pc_tensor *outputs, *loss;
     pc_batch part;
@@ -128,19 +164,24 @@ static pc_status learn_part(pc__fit *fit, const pc_batch *batch, int i, int part
     if (pc__fit_sees(fit) && !isfinite(pc_item(loss)))
         return pc__fit_not_finite(fit, fit->at.batch, &part, 1);
     PC__TRY(add_up(fit, outputs, loss, &part));
-    return go_back(fit, loss, weight_of(fit, part.n, batch));
+    const double weight = total ? 0 : weight_of(fit, part.n, batch);
+    return go_back(fit, loss,
+                   total         ? share_of(fit, loss, total, &part)
+                   : weight == 1 ? loss
+                                 : pc_mul_scalar(loss, weight));
 }
 
 /* Gradients add up, and ranks exchange those of all parts: with pc_ddp at once, as a recorded step does each time. */
 static pc_status learn_parts(pc__fit *fit, const pc_batch *batch)
 {
     const int parts = pc__fit_parts(fit, batch->whole);
-    pc_status status = PC_OK;
+    pc_tensor *total;
+    pc_status status = count_all(fit, batch, parts, &total);
     for (int i = 0; i < parts && status == PC_OK; i++) {
         if (fit->ddp)
             pc__ddp_hold(fit->ddp, i < parts - 1);
         PC_SCOPE {
-            status = learn_part(fit, batch, i, parts);
+            status = learn_part(fit, batch, i, parts, total);
         }
     }
     if (fit->ddp)

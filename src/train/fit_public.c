@@ -203,7 +203,7 @@ static pc_status evaluate_folder(pc_module *net, pc_loader *loader, pc_score *sc
 {
     pc__score sums;
     PC__TRY(pc__score_loader(net, loader, NULL, NULL, &sums));
-    *score = (pc_score){pc__score_loss(&sums), pc__score_accuracy(&sums), sums.seen, sums.correct, {0}};
+    *score = (pc_score){pc__score_loss(&sums), pc__score_accuracy(&sums), pc__score_counted(&sums), sums.correct, {0}};
     for (int i = 0; i < PC_METRICS_MAX; i++)
         score->metric[i] = (double)NAN;
     return PC_OK;

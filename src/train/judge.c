@@ -105,7 +105,7 @@ bool pc__judge_may_count(const pc__judge *j, const pc_loader *loader)
 
 /* --- whole loaders --- */
 
-enum { LOSS, CORRECT, METRICS };
+enum { LOSS, CORRECT, IGNORED, METRICS };
 
 pc_status pc__sum_add(pc_tensor *sums, int at, pc_tensor *value, int64_t n)
 {
@@ -172,12 +172,13 @@ static pc_status judge_all(const pc__judge *j, pc_module *net, pc_loader *loader
     if (given < pc__loader_given(loader))
         return pc_error_last()->status;
     PC__TRY(pc_read(sums, totals, sizeof totals));
+    for (int i = 0; i < j->metric_count; i++)
+        score->metric[i] = totals[METRICS + i] / (double)score->count;
+    score->count -= (int64_t)totals[IGNORED];
     const double n = (double)score->count;
     score->loss = totals[LOSS] / n;
     score->correct = counts ? (int64_t)totals[CORRECT] : 0;
     score->accuracy = counts ? totals[CORRECT] / n : NAN;
-    for (int i = 0; i < j->metric_count; i++)
-        score->metric[i] = totals[METRICS + i] / n;
     return PC_OK;
 }
 

@@ -1,6 +1,7 @@
 /* score.c: losses and accuracies of batches. */
 #include "data/gather.h"
 #include "nn/module.h"
+#include "ops/loss.h"
 #include "ops/score.h"
 #include "train/scorer.h"
 
@@ -12,7 +13,7 @@ pc_tensor *pc__batch_loss(pc_tensor *logits, pc_tensor *y, pc_tensor *weights)
     bool binary = y && pc__is_float(y->dtype);
     if (weights)
         return binary ? pc_bce_with_logits_weighted(logits, y, weights) : pc_cross_entropy_weighted(logits, y, weights);
-    return binary ? pc_bce_with_logits(logits, y) : pc_cross_entropy(logits, y);
+    return binary ? pc_bce_with_logits(logits, y) : pc__cross_entropy_or_0(logits, y);
 }
 
 int pc__named_class(const float *row, int64_t width)
@@ -30,22 +31,32 @@ static int64_t count_correct(const float *logits, int64_t width, const void *y, 
     return correct;
 }
 
+static int64_t count_ignored(const void *y, bool binary, int64_t n)
+{
+    int64_t ignored = 0;
+    for (int64_t i = 0; i < n && !binary; i++)
+        ignored += ((const int64_t *)y)[i] == PC__IGNORED;
+    return ignored;
+}
+
 void pc__score_add(pc__score *score, const float *logits, int64_t width, const void *y, bool binary, int64_t n,
                    double loss)
 {
-    score->loss += loss * (double)n;
+    const int64_t ignored = count_ignored(y, binary, n);
+    score->loss += loss * (double)(n - ignored);
     score->correct += count_correct(logits, width, y, binary, n);
     score->seen += n;
+    score->ignored += ignored;
 }
 
 double pc__score_loss(const pc__score *score)
 {
-    return score->seen ? score->loss / (double)score->seen : NAN;
+    return pc__score_counted(score) ? score->loss / (double)pc__score_counted(score) : NAN;
 }
 
 double pc__score_accuracy(const pc__score *score)
 {
-    return score->seen ? (double)score->correct / (double)score->seen : NAN;
+    return pc__score_counted(score) ? (double)score->correct / (double)pc__score_counted(score) : NAN;
 }
 
 /* Where results are looked at, they come to the host one by one; else their sums do. */

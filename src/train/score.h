@@ -11,16 +11,23 @@
 typedef struct pc__score {
     double loss; /* sum of the pictures' losses */
     int64_t correct, seen;
+    int64_t ignored; /* of those seen: they have the label that counts for nothing (ops/loss.h) */
 } pc__score;
 
-/* The mean loss that fits the labels: y [n, 1] floating: binary cross-entropy; y [n] int64: cross-entropy. `weights` of
- * the classes, or NULL. */
+/* The mean loss that fits the labels: y [n, 1] floating: binary cross-entropy; y [n] int64: cross-entropy over those that
+ * are not ignored, 0 where all are. `weights` of the classes, or NULL: then no label is ignored. */
 PC__SHARED pc_tensor *pc__batch_loss(pc_tensor *logits, pc_tensor *y, pc_tensor *weights);
 
-/* Add a batch of n pictures: its mean loss and how many of n rows of `width` logits name the right class (with one
+/* Add a batch of n pictures: the mean loss of those that count and how many of n rows of `width` logits name the right class (with one
  * column a logit of 0, probability 0.5, names the second). y as above (`binary`: floating), on the host. */
 void pc__score_add(pc__score *score, const float *logits, int64_t width, const void *y, bool binary, int64_t n,
                    double loss);
+
+/* Of those seen the ones that count. */
+static inline int64_t pc__score_counted(const pc__score *score)
+{
+    return score->seen - score->ignored;
+}
 
 double pc__score_loss(const pc__score *score);     /* mean; NaN for none */
 double pc__score_accuracy(const pc__score *score); /* share; NaN for none */

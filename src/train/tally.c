@@ -40,12 +40,13 @@ pc_status pc__tally_begin(pc__tally *t, pc_device device)
 {
     PC__TRY(open_all(t, device));
     const bool counts = !t->group || pc_group_rank(t->group) == 0; /* what there is already, once */
-    const double sums[2] = {counts ? t->score->loss : 0, counts ? (double)t->score->correct : 0};
+    const double sums[PC__TALLY_SUMS] = {counts ? t->score->loss : 0, counts ? (double)t->score->correct : 0,
+                                         counts ? (double)t->score->ignored : 0};
     t->seen = t->score->seen;
     t->unmarked = t->count = 0;
     t->every = PC__MAX(t->every, PC__MARK_FEWEST);
     t->taken = 0;
-    if (sums[0] == 0 && sums[1] == 0) /* a copy would wait */
+    if (sums[0] == 0 && sums[1] == 0 && sums[2] == 0) /* a copy would wait */
         return pc_fill(t->sums, 0);
     return pc__tensor_write(t->sums, sums, "adding up batches");
 }
@@ -64,7 +65,7 @@ pc_status pc__tally_add(pc__tally *t, pc_tensor *logits, pc_tensor *y, pc_tensor
 
 static void take(pc__tally *t, const double *sums, int64_t seen)
 {
-    *t->score = (pc__score){.loss = sums[0], .correct = (int64_t)sums[1], .seen = seen};
+    *t->score = (pc__score){.loss = sums[0], .correct = (int64_t)sums[1], .seen = seen, .ignored = (int64_t)sums[2]};
     if (t->group)
         pc__tally_hear(t, sums);
 }

@@ -21,7 +21,7 @@
 #include <paracord/stream.h>
 
 enum { PC__MARKS = 3, PC__MARK_FEWEST = 4, PC__MARK_MOST = 64 }; /* at once; batches to a mark */
-enum { PC__TALLY_SUMS = 2, PC__TALLY_SHARED = 5 };               /* numbers of a rank's sums, and of `shared` */
+enum { PC__TALLY_SUMS = 3, PC__TALLY_SHARED = 6 };               /* numbers of a rank's sums, and of `shared` */
 
 /* What a rank may ask of all: it is granted in all of them, behind the same batch. */
 typedef enum pc__wish { PC__WISH_STOP, PC__WISH_SAVE, PC__WISHES } pc__wish;
@@ -35,7 +35,7 @@ typedef struct pc__mark {
 
 typedef struct pc__tally {
     pc__score *score; /* as of the last batches whose sums have arrived */
-    pc_tensor *sums;  /* float64 [2] on the device: losses, right answers */
+    pc_tensor *sums;  /* float64 [3] on the device: losses, right answers, samples that are ignored */
     bool immediate;   /* it works at once */
     int64_t seen;     /* pictures passed */
     int unmarked;     /* batches since the last mark */

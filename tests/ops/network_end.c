@@ -73,7 +73,7 @@ static tensors make(const end *e)
         .bias = e->bias ? pc_randn(PC_SHAPE(1), PC_F32, device) : NULL,
         .y = pc_cast(pc_gt(pc_randn(PC_SHAPE(e->m, 1), PC_F32, device), pc_zeros(PC_SHAPE(), PC_F32, device)), PC_F32),
         .others = pc_ones(PC_SHAPE(e->m, 1), PC_F32, device),
-        .sums = pc_zeros(PC_SHAPE(2), PC_F64, device)};
+        .sums = pc_zeros(PC_SHAPE(3), PC_F64, device)};
     if (e->front) {
         t.front = pc_randn(PC_SHAPE(e->m, e->front), PC_F32, device);
         t.front_weight = pc_mul_scalar(pc_randn(PC_SHAPE(e->k, e->front), PC_F32, device), 0.05);

@@ -11,7 +11,7 @@ static void add_batches(pc_dtype dtype, int64_t width)
     const pc_device device = test_device();
     const int64_t sizes[] = {1, 7, 32, 255, 256, 300};
     const bool binary = width == 1;
-    pc_tensor *sums = pc_zeros(PC_SHAPE(2), PC_F64, device);
+    pc_tensor *sums = pc_zeros(PC_SHAPE(3), PC_F64, device);
     pc__score want = {0};
     for (int i = 0; i < 6; i++) {
         enum { MOST = 300 * 5 };
@@ -22,6 +22,7 @@ static void add_batches(pc_dtype dtype, int64_t width)
         for (int64_t k = 0; k < n; k++) {
             numbers[k] = (int64_t)(pc_uniform(4, (uint64_t)i, (uint64_t)k) * (binary ? 2 : (double)width));
             floats[k] = (float)numbers[k];
+            numbers[k] = !binary && k % 7 == 6 ? -100 : numbers[k];
         }
         pc_tensor *y = binary ? pc_from_data(floats, PC_SHAPE(n, 1), PC_F32, device)
                               : pc_from_data(numbers, PC_SHAPE(n), PC_I64, device);
@@ -29,10 +30,11 @@ static void add_batches(pc_dtype dtype, int64_t width)
         assert_ok(pc__score_step(sums, x, y, pc_full(PC_SHAPE(), loss, PC_F32, device)));
         pc__score_add(&want, logits, width, binary ? (void *)floats : numbers, binary, n, (double)loss);
     }
-    double got[2];
+    double got[3];
     assert_ok(pc_read(sums, got, sizeof got));
     assert_true(got[0] == want.loss);
     assert_true(got[1] == (double)want.correct && want.correct > 0 && want.correct < want.seen);
+    assert_true(got[2] == (double)want.ignored && (want.ignored > 0) == !binary);
 }
 
 static void sums_are_the_hosts(void **state)
@@ -53,7 +55,7 @@ static void other_shapes_are_refused(void **state)
     (void)state;
     const pc_device device = test_device();
     PC_SCOPE {
-        pc_tensor *sums = pc_zeros(PC_SHAPE(2), PC_F64, device), *logits = pc_zeros(PC_SHAPE(4, 3), PC_F32, device),
+        pc_tensor *sums = pc_zeros(PC_SHAPE(3), PC_F64, device), *logits = pc_zeros(PC_SHAPE(4, 3), PC_F32, device),
                   *y = pc_zeros(PC_SHAPE(4), PC_I64, device), *loss = pc_zeros(PC_SHAPE(), PC_F32, device);
         assert_ok(pc__score_step(sums, logits, y, loss));
         assert_fails(pc__score_step(sums, logits, sums, loss) == PC_OK, PC_ERR_DTYPE, "labels float64");

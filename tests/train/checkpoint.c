@@ -95,6 +95,33 @@ static void same_state_same_bytes(void **state)
     fit_free(&other);
 }
 
+/* Without the header's last field, as files were before there was one. */
+static void an_older_one(void **state)
+{
+    (void)state;
+    pc__fit fit = fit_new(), other = fit_new();
+    fit.at = (pc__standing){.epoch = 1, .batch = 3, .score = {2.5, 3, 6, 2}, .seconds = 1.5};
+    assert_ok(pc__checkpoint_save(path, &fit, "--a 1\n"));
+    assert_ok(pc__checkpoint_load(path, &other, "--a 1\n"));
+    assert_int_equal(other.at.score.ignored, 2);
+    content c = read_back();
+    const size_t at = FRONT + offsetof(pc__checkpoint_header, ignored), behind = at + sizeof(int64_t);
+    memcpy(c.bytes, "PCCKPT05", 8);
+    memmove(c.bytes + at, c.bytes + behind, c.n - behind);
+    c.n -= sizeof(int64_t);
+    const uint64_t length = c.n - FRONT;
+    memcpy(c.bytes + 8, &length, sizeof length);
+    seal(&c);
+    assert_ok(pc__file_write(path, c.bytes, c.n));
+    assert_ok(pc__checkpoint_load(path, &other, "--a 1\n"));
+    assert_int_equal(other.at.batch, 3);
+    assert_int_equal(other.at.score.seen, 6);
+    assert_int_equal(other.at.score.ignored, 0);
+    pc__free(c.bytes);
+    fit_free(&fit);
+    fit_free(&other);
+}
+
 static void damage_is_found(void **state)
 {
     (void)state;
@@ -229,8 +256,11 @@ static int tidy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_state_same_bytes),         cmocka_unit_test(damage_is_found),
-        cmocka_unit_test(impossible_values_are_refused), cmocka_unit_test(other_networks_are_refused),
+        cmocka_unit_test(same_state_same_bytes),
+        cmocka_unit_test(an_older_one),
+        cmocka_unit_test(damage_is_found),
+        cmocka_unit_test(impossible_values_are_refused),
+        cmocka_unit_test(other_networks_are_refused),
         cmocka_unit_test(other_ways_are_refused),
     };
     return cmocka_run_group_tests_name("train.checkpoint", tests, prepare, tidy);

@@ -10,6 +10,7 @@ static void labelled(void **state)
     ranks_learn_what_one_learns((job){.kind = TENSORS});
     ranks_learn_what_one_learns((job){.kind = HOST, .adam = true});
     ranks_learn_what_one_learns((job){.kind = TENSORS, .frozen = true});
+    ranks_learn_what_one_learns((job){.kind = TENSORS, .ignored = true});
 }
 
 static void priced(void **state)

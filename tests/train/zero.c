@@ -34,6 +34,7 @@ static void in_parts_in_ranks(void **state)
     (void)state;
     for (int parts = 2; parts <= PARTS; parts++) {
         ranks_learn_what_one_learns((job){.kind = TENSORS, .accumulate = parts});
+        ranks_learn_what_one_learns((job){.kind = TENSORS, .ignored = true, .accumulate = parts});
         ranks_learn_what_one_learns((job){.kind = PICTURES, .accumulate = parts});
     }
     ranks_learn_what_one_learns((job){.kind = HOST, .adam = true, .accumulate = 2});
@@ -47,6 +48,8 @@ static void shared_out(void **state)
         ranks_learn_what_one_learns((job){.kind = PICTURES, .wide = true, .zero = zero, .adam = true});
         ranks_learn_what_one_learns((job){.kind = TENSORS, .wide = true, .zero = zero, .frozen = true});
         ranks_learn_what_one_learns((job){.kind = PRICES, .wide = true, .zero = zero, .accumulate = 2});
+        ranks_learn_what_one_learns(
+            (job){.kind = TENSORS, .ignored = true, .wide = true, .zero = zero, .accumulate = 2});
         ranks_learn_what_one_learns((job){.kind = HOST, .wide = true, .zero = zero, .accumulate = 3, .adam = true});
     }
 }
@@ -152,7 +155,8 @@ static void norms_see_parts(void **state)
         pc_optimizer *sgd = pc_sgd(net, .lr = 0.1);
         pc_loader *loader = NULL;
         PC_SCOPE {
-            loader = pc_loader_from_tensors(values(N, WIDTH, 0), labels(N), .batch = ROWS, .device = test_device());
+            loader =
+                pc_loader_from_tensors(values(N, WIDTH, 0), labels(N, false), .batch = ROWS, .device = test_device());
         }
         assert_ok(pc_fit(net, sgd, loader, (pc_fit_options){.accumulate = parts}, NULL));
         pc_parameter list[16];

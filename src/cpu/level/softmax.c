@@ -193,7 +193,7 @@ PC__KERNEL(cross_entropy)
     double few[FEW], sum = 0, divisor = 1;
     labelled w = labelled_of(call, few);
     PC__TRY(count_rows(&w, &divisor));
-    divisor = a->is_sum ? 1 : divisor;
+    divisor = a->is_sum || (a->none_is_0 && divisor == 0) ? 1 : divisor;
     if (w.parts > FEW && !(w.sums = pc__alloc_aligned((size_t)w.parts * sizeof *w.sums, 64)))
         return PC_ERR_MEMORY;
     const pc_status status = run_labelled(&w, cross_entropy_f32, cross_entropy_f64, 64);

@@ -66,6 +66,12 @@ __device__ inline void add(totals &all, const pc__cuda_targets &to, const runnin
         report(fault, r, wanted.label, classes);
 }
 
+/* By what their sum is divided. */
+__device__ __forceinline__ double divisor_of(const pc__cuda_targets &to, double rows)
+{
+    return to.is_sum || (to.none_is_0 && rows == 0) ? 1 : rows;
+}
+
 __device__ __forceinline__ totals operator+(const totals &a, const totals &b)
 {
     return {a.loss + b.loss, a.rows + b.rows};
@@ -90,7 +96,7 @@ __device__ inline void give(totals all, const pc__cuda_targets &to, double *sums
         sums[BLOCKS_MOST + blockIdx.x] = all.rows;
         return;
     }
-    const double by = to.is_sum ? 1 : all.rows;
+    const double by = divisor_of(to, all.rows);
     *loss = L((pc::math<L>)(all.loss / by));
     *divisor = (pc::math<L>)by;
 }

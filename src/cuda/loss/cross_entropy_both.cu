@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     }
     count = over_block(count, room);
     if (threadIdx.x == 0)
-        *divisor = to.is_sum ? M(1) : M(count);
+        *divisor = M(divisor_of(to, count));
 }
 
 /* A row of logits comes into shared memory. */

@@ -36,7 +36,7 @@ pc_status pc__cuda_op_mse(pc_stream *stream, const pc_call *call)
 static pc__cuda_targets targets_of(const pc_call *call, const pc_tensor *labels)
 {
     const pc__loss_attributes *a = call->attributes;
-    return (pc__cuda_targets){pc__data(labels), a->ignored, a->is_sum};
+    return (pc__cuda_targets){pc__data(labels), a->ignored, a->is_sum, a->none_is_0};
 }
 
 /* Of a call with the loss's gradient (plan/losses.c). Where rows are not taken, one after the other. */

@@ -25,7 +25,8 @@ void pc__cuda_pair_loss(cudaStream_t queue, int early, enum pc__cuda_pair_loss k
 typedef struct pc__cuda_targets {
     const int64_t *labels;
     int64_t ignored;
-    int is_sum; /* the loss is the sum over rows, else the mean over those that count */
+    int is_sum;    /* the loss is the sum over rows, else the mean over those that count, */
+    int none_is_0; /* which is 0 where none does, else NaN */
 } pc__cuda_targets;
 
 /* x[rows][classes], rows any distance apart: *loss = the mean of -log softmax(x)[r][labels[r]], in `dtype`: x's, or float32 where x has 16 bits.

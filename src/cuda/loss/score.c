@@ -1,6 +1,7 @@
 /* score.c: a batch's loss and right answers, added to sums. */
 #include "cuda/pointwise/each.h"
 #include "cuda/loss/head.h"
+#include "ops/loss.h"
 
 PC__CUDA_KERNEL(score_step)
 {
@@ -12,6 +13,7 @@ PC__CUDA_KERNEL(score_step)
                                   .sums = pc__data(call->out[0]),
                                   .n = logits->shape[0],
                                   .width = logits->shape[1],
+                                  .ignored = PC__IGNORED,
                                   .floats = labels->dtype == PC_F32};
     if (score.n == 0)
         return PC_OK;

@@ -26,14 +26,19 @@ template <class T> __global__ void __launch_bounds__(THREADS) score_kernel(const
 {
     pc::wait_for_earlier();
     long long right = 0;
+    int ignored = 0; /* of another type, since what joins them has one memory for each */
     for (int64_t i = threadIdx.x; i < s.n; i += THREADS) {
         const int64_t label = s.floats ? static_cast<int64_t>(static_cast<const float *>(s.labels)[i])
                                        : static_cast<const int64_t *>(s.labels)[i];
         right += named(static_cast<const T *>(s.logits) + i * s.width, s.width) == label;
+        ignored += !s.floats && label == s.ignored;
     }
     right = block_join<plus, THREADS>(right, 0ll);
-    if (threadIdx.x == 0)
-        add_score(s.sums, make_double2(s.sums[0], s.sums[1]), *s.loss, s.n, right);
+    ignored = block_join<plus, THREADS>(ignored, 0);
+    if (threadIdx.x != 0)
+        return;
+    add_score(s.sums, make_double2(s.sums[0], s.sums[1]), *s.loss, s.n - ignored, right);
+    s.sums[2] += static_cast<double>(ignored);
 }
 
 } // namespace

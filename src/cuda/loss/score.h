@@ -13,8 +13,9 @@ typedef struct pc__cuda_score {
     const void *logits; /* [n, width] */
     const void *labels; /* [n]: int64, or float32 where `floats` */
     const float *loss;
-    double *sums; /* [2] */
+    double *sums; /* [3] */
     int64_t n, width;
+    int64_t ignored; /* the label of rows that count for nothing, of int64 */
     int floats;
 } pc__cuda_score;
 
