@@ -1,13 +1,13 @@
 /* describe.c: what a forward pass is made of and what it costs, as a table. The pass is recorded, which says of each call
  * what it takes and makes, and dropped. */
 #include "nn/describe.h"
+#include "nn/rehearse.h"
 
 #include "device/graph.h"
 #include "device/plan.h"
 #include "ops/flop.h"
 
 #include <paracord/no_grad.h>
-#include <paracord/stream.h>
 
 typedef pc__describe_row row;
 typedef pc__describe_table table;
@@ -80,53 +80,40 @@ static pc_status pass(table *t, pc_module *module, pc_tensor *const *in, int in_
     return t->failed ? PC_ERR_MEMORY : status;
 }
 
+typedef struct inputs {
+    table *t;
+    pc_module *module;
+    const pc__meta *in;
+    int count;
+    pc_device device;
+} inputs;
+
 /* Inputs of the same dtypes and shapes, which nobody has written. */
-static pc_status record(table *t, pc_module *module, const pc__meta *in, int in_count, pc_device device)
+static pc_status record(void *context, pc_graph *graph)
 {
+    const inputs *i = context;
     pc_status status = PC_OK;
-    pc_tensor **made = pc__calloc((size_t)in_count, sizeof *made);
+    pc_tensor **made = pc__calloc((size_t)i->count, sizeof *made);
+    i->t->graph = graph;
     PC_SCOPE {
-        for (int i = 0; made && i < in_count && status == PC_OK; i++) {
-            made[i] = pc__tensor_new(&in[i], device);
-            status = made[i] ? PC_OK : pc_error_last()->status;
+        for (int k = 0; made && k < i->count && status == PC_OK; k++) {
+            made[k] = pc__tensor_new(&i->in[k], i->device);
+            status = made[k] ? PC_OK : pc_error_last()->status;
         }
-        status = !made ? PC_ERR_MEMORY : status == PC_OK ? pass(t, module, made, in_count) : status;
+        status = !made ? PC_ERR_MEMORY : status == PC_OK ? pass(i->t, i->module, made, i->count) : status;
     }
     pc__free(made);
     return status;
 }
 
-static pc_status record_on(table *t, pc_stream *stream, pc_module *module, const pc__meta *in, int in_count)
-{
-    pc_status status = PC_OK;
-    PC_WITH_STREAM(stream) {
-        status = pc_graph_begin(stream);
-        if (status == PC_OK) {
-            t->graph = pc__graph_of(stream);
-            status = pc__graph_take_all(stream);
-            status = status == PC_OK ? record(t, module, in, in_count, stream->device) : status;
-            if (status == PC_OK && t->graph->refused.status != PC_OK)
-                status = pc__fail(t->graph->refused.status, "pc_module_describe: the pass cannot be recorded: %.380s",
-                                  t->graph->refused.message);
-            pc__graph_abandon(stream);
-        }
-    }
-    return status;
-}
-
 static char *describe(pc_module *module, const pc__meta *in, int in_count, pc_device device)
 {
-    if (pc__graph_here(device))
-        return pc__null(PC_ERR_STATE, "pc_module_describe: the thread records work on the device; end that first");
-    pc_stream *stream = pc_stream(device);
-    if (!stream)
-        return NULL;
     table t = {.open = -1};
     pc__text text = {0};
-    if (record_on(&t, stream, module, in, in_count) == PC_OK)
+    inputs i = {&t, module, in, in_count, device};
+    if (pc__rehearse("pc_module_describe", device, record, &i) == PC_OK)
         pc__describe_tell(&t, module, &text);
     pc__free(t.rows);
-    pc_stream_free(stream);
     if (text.failed)
         pc__text_free(&text);
     return text.data;

@@ -202,11 +202,16 @@ static pc_status run_epochs(pc__fit *fit)
     return PC_OK;
 }
 
-pc_status pc__fit_run(pc__fit *fit)
+void pc__fit_set_training(const pc__fit *fit)
 {
     pc_module_set_training(fit->net, !fit->trained);
     if (fit->trained)
         pc_module_set_training(fit->trained, true);
+}
+
+pc_status pc__fit_run(pc__fit *fit)
+{
+    pc__fit_set_training(fit);
     fit->tally = (pc__tally){.score = &fit->at.score};
     fit->judge.named = pc__loader_names_classes(fit->train);
     fit->counts = pc__judge_may_count(&fit->judge, fit->train);

@@ -155,6 +155,9 @@ pc_status pc__fit_weigh(pc__fit *fit, const float *weights, int classes);
 /* Whether there are no epochs left to train: all were, or the last ones were no better than the best. */
 bool pc__fit_is_over(const pc__fit *fit);
 
+/* The network's parts are in the modes that they are trained in. */
+void pc__fit_set_training(const pc__fit *fit);
+
 /* Train from `at` until it is over, or until the stop callback says so (`stopped`). On a device that works later the
  * host waits before it records the step, at the end of an epoch, at a stop, and where tally.h has it wait. */
 pc_status pc__fit_run(pc__fit *fit);

@@ -1,7 +1,11 @@
 /* run_begin.c: how the network of a run begins: with the weights of a file, and with a part of it frozen. */
 #include "io/safetensors.h"
 #include "nn/module.h"
+#include "nn/rehearse.h"
+#include "train/arch.h"
 #include "train/run.h"
+
+#include <paracord/random.h>
 
 enum { PREFIX_MAX = 128 };
 
@@ -112,32 +116,78 @@ static pc_status freeze(pc__run *run)
     return pc_module_unfreeze(run->fit.net, pattern);
 }
 
-/* Of pictures of up to 32 pixels blocks come to one number a channel, and norms cannot go by that of one picture; of a
- * rank they go by its part. */
+/* Whether the network can be trained on so many pictures at once; a pass is not computed for that. */
+static bool takes(pc_module *net, int64_t pictures, pc__frame frame)
+{
+    const int64_t shape[4] = {pictures, frame.channels, frame.height, frame.width};
+    pc__meta x;
+    pc__meta_contiguous(&x, PC_F32, 4, shape);
+    const bool taken = pc__rehearse_forward("pc_train_folder", net, &x) == PC_OK;
+    pc_error_clear();
+    return taken;
+}
+
+/* The same network for pictures whose sides are longer; NULL without an error where it would be much larger. */
+static pc_module *longer(const pc__run *run, int times, pc__frame *frame)
+{
+    enum { MANY = 20000000 };
+    const int classes = pc_loader_class_count(run->fit.train), outputs = classes == 2 ? 1 : classes;
+    const pc__frame now = pc__run_frame(run);
+    const pc_generator before = pc_generator_get();
+    pc__arch_size size, size_now;
+    *frame = (pc__frame){.height = times * now.height, .width = times * now.width, .channels = now.channels};
+    pc_module *net = NULL;
+    if (pc__arch_measure(run->arch, now, outputs, &size_now) == PC_OK &&
+        pc__arch_measure(run->arch, *frame, outputs, &size) == PC_OK &&
+        size.parameters <= PC__MAX(2 * size_now.parameters, MANY))
+        net = pc__arch_new(run->arch, *frame, outputs, run->init);
+    pc_error_clear();
+    pc_generator_set(before);
+    return net;
+}
+
+/* ", or a larger --size (128x64 will do)", or nothing where that does not help as far as is tried. */
+static void hint_at_size(const pc__run *run, char hint[64])
+{
+    *hint = 0;
+    for (int times = 2; times <= 8 && !*hint; times *= 2) {
+        pc__frame frame;
+        pc_module *net = longer(run, times, &frame);
+        if (net && takes(net, 1, frame))
+            snprintf(hint, 64, ", or a larger --size (%dx%d will do)", frame.height, frame.width);
+        pc_module_free(net);
+    }
+}
+
+/* Norms that come to one number a channel cannot go by one picture; of a rank they go by its part. */
 static pc_status check_last_batch(const pc__run *run)
 {
-    enum { ONE_PLACE = 32 };
     const pc_train_options *s = &run->s;
-    const bool by_batch = pc__module_buffer_count(run->fit.net) > 0 && !run->fit.trained;
     const int64_t pictures = pc_loader_count(run->fit.train);
-    if (!by_batch || s->height > ONE_PLACE || s->width > ONE_PLACE || pc__run_least_part(run) > 1)
+    const int64_t ranks = run->fit.group ? pc_group_size(run->fit.group) : 1;
+    const int64_t last = pictures % s->batch ? pictures % s->batch : s->batch;
+    char size[64];
+    if (pc__run_least_part(run) > 1 || pc__module_buffer_count(run->fit.net) == 0)
         return PC_OK;
-    if (run->s.accumulate > 1)
+    pc__fit_set_training(&run->fit);
+    if (takes(run->fit.net, 1, pc__run_frame(run)) || !takes(run->fit.net, 2, pc__run_frame(run)))
+        return PC_OK;
+    hint_at_size(run, size);
+    if (last / ranks > 1)
         return pc__fail(
             PC_ERR_SHAPE,
             "of %lld pictures by %d in %d parts some part is one picture, which the norms of %s cannot go by at "
-            "%d x %d pixels: choose a smaller --accumulate, another --batch, or a --size above %d",
-            (long long)pictures, s->batch, s->accumulate, s->arch, s->height, s->width, ONE_PLACE);
+            "%d x %d pixels: choose a smaller --accumulate or another --batch%s",
+            (long long)pictures, s->batch, s->accumulate, s->arch, s->height, s->width, size);
     if (run->fit.group)
         return pc__fail(PC_ERR_SHAPE,
                         "of a batch of %lld pictures by %d a rank has one picture, which the norms of %s cannot go by "
-                        "at %d x %d pixels: choose another --batch, fewer --devices, or a --size above %d",
-                        (long long)pictures, s->batch, s->arch, s->height, s->width, ONE_PLACE);
-    return pc__fail(
-        PC_ERR_SHAPE,
-        "the last batch of %lld pictures by %d is one picture, which the norms of %s cannot go by at %d x %d "
-        "pixels: choose another --batch, or a --size above %d",
-        (long long)pictures, s->batch, s->arch, s->height, s->width, ONE_PLACE);
+                        "at %d x %d pixels: choose another --batch or fewer --devices%s",
+                        (long long)pictures, s->batch, s->arch, s->height, s->width, size);
+    return pc__fail(PC_ERR_SHAPE,
+                    "the last batch of %lld pictures by %d is one picture, which the norms of %s cannot go by at %d x "
+                    "%d pixels: choose another --batch%s",
+                    (long long)pictures, s->batch, s->arch, s->height, s->width, size);
 }
 
 pc_status pc__run_begin(pc__run *run)

@@ -284,9 +284,36 @@ static void what_cannot_begin_is_told(void **state)
     assert_fails(train("no", "alexnet", (pc_train_options){0}, &l), PC_ERR_ARGUMENT, "mobilenet_v2");
     assert_fails(train("no", "vit_tiny", (pc_train_options){.height = 30, .width = 32}, &l), PC_ERR_SHAPE,
                  "multiples of 16");
-    assert_fails(train("no", "mobilenet_v2", (pc_train_options){.batch = 14}, &l), PC_ERR_SHAPE,
-                 "the last batch of 15 pictures by 14 is one picture");
+    assert_fails(
+        train("no", "mobilenet_v2", (pc_train_options){.batch = 14}, &l), PC_ERR_SHAPE,
+        "the last batch of 15 pictures by 14 is one picture, which the norms of mobilenet_v2 cannot go by at 32 x "
+        "32 pixels: choose another --batch, or a larger --size (64x64 will do)");
     assert_false(is_there("no", "metrics.jsonl"));
+}
+
+/* Norms of numbers, of means over places, and of places: of one picture the first two have one number a channel at any size. */
+static void one_picture_in_a_batch(void **state)
+{
+    (void)state;
+    static const char
+        flat[] = "{\"network\": [{\"layer\": \"flatten\"}, {\"layer\": \"linear\", \"out\": 4}, "
+                 "{\"layer\": \"batch_norm\"}, {\"layer\": \"linear\", \"out\": \"classes\"}]}",
+        means[] = "{\"network\": [{\"layer\": \"conv\", \"out\": 4, \"kernel\": 3, \"stride\": 4}, "
+                  "{\"layer\": \"global_avg_pool\"}, {\"layer\": \"batch_norm\"}, {\"layer\": \"flatten\"}, "
+                  "{\"layer\": \"linear\", \"out\": \"classes\"}]}",
+        places[] = "{\"network\": [{\"layer\": \"conv\", \"out\": 4, \"kernel\": 3}, {\"layer\": \"batch_norm\"}, "
+                   "{\"layer\": \"flatten\"}, {\"layer\": \"linear\", \"out\": \"classes\"}]}";
+    listener l = {.stop_at = 0};
+    assert_fails(train("flat", flat, (pc_train_options){.batch = 14}, &l), PC_ERR_SHAPE,
+                 "the last batch of 15 pictures by 14 is one picture");
+    assert_true(train("means", means, (pc_train_options){.batch = 14}, &l) == PC_ERR_SHAPE);
+    assert_null(strstr(pc_error_last()->message, "--size"));
+    pc_error_clear();
+    assert_fails(train("parts", means, (pc_train_options){.batch = 5, .accumulate = 3}, &l), PC_ERR_SHAPE,
+                 "in 3 parts some part is one picture");
+    assert_ok(train("parts", means, (pc_train_options){.batch = 5, .accumulate = 2}, &l));
+    assert_ok(train("places", places, (pc_train_options){.batch = 14}, &l));
+    assert_ok(train("places", places, (pc_train_options){.batch = 5, .accumulate = 5}, &l));
 }
 
 int main(void)
@@ -299,6 +326,7 @@ int main(void)
         cmocka_unit_test(weights_are_found_in_a_part_of_a_file),
         cmocka_unit_test(a_frozen_backbone_stays),
         cmocka_unit_test(what_cannot_begin_is_told),
+        cmocka_unit_test(one_picture_in_a_batch),
     };
     return cmocka_run_group_tests_name("train.networks", tests, prepare, tidy);
 }
