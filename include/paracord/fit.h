@@ -54,8 +54,9 @@ typedef struct pc_fit_options {
     /* A file that is written at the end of every epoch and when the stop callback says so: weights, optimiser state,
      * the thread's generator and the position between two batches. With `resume` training goes on from it when it is
      * there, to the bits of a training that was never stopped. `settings` is text of yours that must be the same then
-     * (PC_ERR_STATE otherwise), below 1024 bytes; NULL for none. The optimiser's kind must be the same, too, and inside an
-     * epoch the size of batches and the number of samples. */
+     * (PC_ERR_STATE otherwise), below 1024 bytes; NULL for none. Network and optimiser, .mixed where it is PC_MIXED_F16,
+     * and inside an epoch the size of batches and the number of samples must be the same, too; keep_best goes on with what
+     * was made with it, and left out drops what was kept. */
     const char *checkpoint;
     const char *settings;
     bool resume;

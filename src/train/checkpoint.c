@@ -1,7 +1,6 @@
 /* checkpoint.c: a training's state into a file, and back. */
 #include "train/checkpoint.h"
 
-#include "data/gather.h"
 #include "io/file.h"
 #include "nn/module.h"
 #include "nn/scaler.h"
@@ -166,49 +165,18 @@ pc_status pc__checkpoint_save(const char *path, pc__fit *fit, const char *settin
     return fit->zero ? put_stepped(fit, NULL) : PC_OK;
 }
 
-/* What one optimiser keeps means something else to another one. */
-static pc_status check_optimizer(const char *path, const pc__checkpoint_header *h, const pc__fit *fit)
-{
-    const size_t behind = strlen(h->settings) + 1;
-    const char *was = behind < sizeof h->settings ? h->settings + behind : "";
-    return !*was || strcmp(was, fit->optimizer->name) == 0
-               ? PC_OK
-               : pc__fail(PC_ERR_STATE,
-                          "%s has the state of the optimiser %.20s, and this run has %s; resume with that one, or load "
-                          "the weights and begin anew",
-                          path, was, fit->optimizer->name);
-}
-
-/* Inside an epoch the place is a number of batches: of other ones it is another place. */
-static pc_status check_place(const char *path, const pc__checkpoint_header *h, const pc__fit *fit)
-{
-    if (h->batch == 0)
-        return PC_OK;
-    const int64_t batch = pc__loader_batch(fit->train), given = pc__loader_given(fit->train);
-    return h->batch <= pc_loader_batches(fit->train) && h->seen == PC__MIN(h->batch * batch, given)
-               ? PC_OK
-               : pc__fail(PC_ERR_STATE,
-                          "%s was made behind %lld batches and %lld samples of an epoch, and this run has batches of "
-                          "%lld of %lld; resume with the same loader",
-                          path, (long long)h->batch, (long long)h->seen, (long long)batch, (long long)given);
-}
-
 static pc_status take(const char *path, const pc__checkpoint_file *file, pc__fit *fit, const char *settings)
 {
     const pc__checkpoint_header *h = &file->header;
     size_t at = 0;
-    PC__TRY(pc__checkpoint_check_settings(path, h->settings, settings));
-    PC__TRY(check_optimizer(path, h, fit));
-    PC__TRY(check_place(path, h, fit));
-    if (h->tensors != tensor_count(fit) || h->parameters != pc__fit_parameters(fit).count)
-        return pc__checkpoint_damaged(path, "its network has another number of layers");
-    if (h->kept != (h->best.epoch ? fit->best.count : 0))
-        return pc__checkpoint_damaged(path, "it has the weights of another number of epochs");
+    PC__TRY(pc__checkpoint_check_settings(path, h->settings, settings, fit->about == NULL));
+    PC__TRY(pc__checkpoint_check_fit(path, file, fit));
+    const bool drops = h->kept && !fit->best.count; /* the best epoch's weights, which this run does not keep */
     const int first = fit->zero ? stepped_count(fit) : 0;
     PC__TRY(fit->zero ? pc__checkpoint_take_pieces(path, file, &at, fit) : PC_OK);
-    for (int i = first; i < h->tensors + h->kept; i++)
+    for (int i = first; i < h->tensors + (drops ? 0 : h->kept); i++)
         PC__TRY(pc__checkpoint_take(path, file, &at, tensor_at(fit, i)));
-    if (at != file->tensor_bytes)
+    if (at != file->tensor_bytes && !drops)
         return pc__checkpoint_damaged(path, "it has more tensors than the network");
     adopt(file, fit);
     return PC_OK;

@@ -159,12 +159,16 @@ pc_status pc__checkpoint_take(const char *path, const pc__checkpoint_file *file,
 {
     const uint8_t *bytes = file->tensors + *at;
     const size_t n = file->tensor_bytes - *at, size = (size_t)pc_tensor_count(t) * pc_dtype_size(t->dtype);
-    int64_t count;
+    int64_t count = 0;
+    if (n >= sizeof count)
+        memcpy(&count, bytes, sizeof count);
+    if (n >= sizeof count && count != pc_tensor_count(t))
+        return pc__fail(PC_ERR_STATE,
+                        "%s is of another network, which has other shapes: a tensor of %lld numbers where this one has "
+                        "%lld; take the network that it was made with",
+                        path, (long long)count, (long long)pc_tensor_count(t));
     if (n < sizeof count + size)
         return pc__checkpoint_damaged(path, "it ends too early");
-    memcpy(&count, bytes, sizeof count);
-    if (count != pc_tensor_count(t))
-        return pc__checkpoint_damaged(path, "its network has other shapes");
     pc_status status = PC_OK;
     PC_SCOPE {
         PC_NO_GRAD {
@@ -176,14 +180,19 @@ pc_status pc__checkpoint_take(const char *path, const pc__checkpoint_file *file,
     return status;
 }
 
-pc_status pc__checkpoint_pass(const char *path, const pc__checkpoint_file *file, size_t *at)
+bool pc__checkpoint_skip(const pc__checkpoint_file *file, size_t *at)
 {
     const size_t n = file->tensor_bytes - *at;
     uint64_t count = 0;
     if (n >= sizeof count)
         memcpy(&count, file->tensors + *at, sizeof count);
     if (n < sizeof count || count > (n - sizeof count) / sizeof(float))
-        return pc__checkpoint_damaged(path, "it ends too early");
+        return false;
     *at += sizeof count + (size_t)count * sizeof(float);
-    return PC_OK;
+    return true;
+}
+
+pc_status pc__checkpoint_pass(const char *path, const pc__checkpoint_file *file, size_t *at)
+{
+    return pc__checkpoint_skip(file, at) ? PC_OK : pc__checkpoint_damaged(path, "it ends too early");
 }

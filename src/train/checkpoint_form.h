@@ -64,11 +64,15 @@ void pc__checkpoint_seal(pc__text *out);
 /* Copy the next tensor of the file, which begins *at bytes into its tensors, into t; *at goes on behind it. */
 pc_status pc__checkpoint_take(const char *path, const pc__checkpoint_file *file, size_t *at, pc_tensor *t);
 
-/* Go on behind a tensor of float32, as optimisers' are. */
+/* Go on behind a tensor of float32, as optimisers' are; false where there is none. */
+bool pc__checkpoint_skip(const pc__checkpoint_file *file, size_t *at);
 pc_status pc__checkpoint_pass(const char *path, const pc__checkpoint_file *file, size_t *at);
 
-/* checkpoint_settings.c: PC_ERR_STATE names the first option that differs between the settings of the file and of the run. */
-pc_status pc__checkpoint_check_settings(const char *path, const char *was, const char *now);
+/* checkpoint_settings.c: PC_ERR_STATE names the first option that differs between the settings of the file and of the run;
+ * `own`: they are text of the program's own, as pc_fit has it. And what else differs that the file cannot be taken by: the
+ * optimiser, the network, what is kept of the best epoch. */
+pc_status pc__checkpoint_check_settings(const char *path, const char *was, const char *now, bool own);
+pc_status pc__checkpoint_check_fit(const char *path, const pc__checkpoint_file *file, const pc__fit *fit);
 
 /* The error of a file that cannot be gone on from. */
 pc_status pc__checkpoint_damaged(const char *path, const char *how);

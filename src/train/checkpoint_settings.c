@@ -1,4 +1,8 @@
 /* checkpoint_settings.c: the settings that a checkpoint was made with, beside those of the run that is to go on. */
+#include "data/gather.h"
+#include "nn/module.h"
+#include "nn/optimizer.h"
+#include "ops/scale.h"
 #include "train/checkpoint_form.h"
 
 #include <stdlib.h>
@@ -63,15 +67,130 @@ static pc_status settings_differ(const char *path, const char *was, const char *
                     a, new || both ? words_of(now, b) : "none");
 }
 
-pc_status pc__checkpoint_check_settings(const char *path, const char *was, const char *now)
+/* Of text that says what it likes: the line as it is, where there is one. */
+static pc_status own_differ(const char *path, const char *was, const char *now)
+{
+    char had[128], has[128];
+    snprintf(had, sizeof had, "%.*s", (int)PC__MIN(strcspn(was, "\n"), 100), was);
+    snprintf(has, sizeof has, "%.*s", (int)PC__MIN(strcspn(now, "\n"), 100), now);
+    const char *const way = "resume with the same .settings, or choose another .checkpoint";
+    if (!*had)
+        return pc__fail(PC_ERR_STATE, "%s was made without the settings %s, which this run has; %s", path, has, way);
+    if (!*has)
+        return pc__fail(PC_ERR_STATE, "%s was made with the settings %s, which this run lacks; %s", path, had, way);
+    return pc__fail(PC_ERR_STATE, "%s was made with the settings %s, and this run has %s; %s", path, had, has, way);
+}
+
+pc_status pc__checkpoint_check_settings(const char *path, const char *was, const char *now, bool own)
 {
     const char *const all_was = was;
     while (*was || *now) {
         const size_t a = strcspn(was, "\n"), b = strcspn(now, "\n");
         if (a != b || memcmp(was, now, a) != 0)
-            return settings_differ(path, was, now, all_was);
+            return own ? own_differ(path, was, now) : settings_differ(path, was, now, all_was);
         was += a + (was[a] == '\n');
         now += b + (now[b] == '\n');
     }
     return PC_OK;
+}
+
+/* What one optimiser keeps means something else to another one. */
+static pc_status check_optimizer(const char *path, const pc__checkpoint_header *h, const pc__fit *fit)
+{
+    const size_t behind = strlen(h->settings) + 1;
+    const char *was = behind < sizeof h->settings ? h->settings + behind : "";
+    return !*was || strcmp(was, fit->optimizer->name) == 0
+               ? PC_OK
+               : pc__fail(PC_ERR_STATE,
+                          "%s has the state of the optimiser %.20s, and this run has %s; resume with that one, or load "
+                          "the weights and begin anew",
+                          path, was, fit->optimizer->name);
+}
+
+/* Inside an epoch the place is a number of batches: of other ones it is another place. */
+static pc_status check_place(const char *path, const pc__checkpoint_header *h, const pc__fit *fit)
+{
+    if (h->batch == 0)
+        return PC_OK;
+    const int64_t batch = pc__loader_batch(fit->train), given = pc__loader_given(fit->train);
+    return h->batch <= pc_loader_batches(fit->train) && h->seen == PC__MIN(h->batch * batch, given)
+               ? PC_OK
+               : pc__fail(PC_ERR_STATE,
+                          "%s was made behind %lld batches and %lld samples of an epoch, and this run has batches of "
+                          "%lld of %lld; resume with the same loader",
+                          path, (long long)h->batch, (long long)h->seen, (long long)batch, (long long)given);
+}
+
+/* The loss scaler's numbers are behind what the optimiser keeps, where there are some. */
+static bool has_scaler(const pc__checkpoint_file *file, int64_t stepped)
+{
+    size_t at = 0;
+    int64_t count = 0;
+    bool there = true;
+    for (int64_t i = 0; i < stepped && there; i++)
+        there = pc__checkpoint_skip(file, &at);
+    if (there && file->tensor_bytes - at >= sizeof count)
+        memcpy(&count, file->tensors + at, sizeof count);
+    return count == PC__SCALER_NUMBERS;
+}
+
+static pc_status other_mixed(const char *path, bool was)
+{
+    return pc__fail(PC_ERR_STATE,
+                    "%s was made with%s .mixed = PC_MIXED_F16, and this run has %s; resume with the same .mixed", path,
+                    was ? "" : "out", was ? "another .mixed" : "that");
+}
+
+/* Parameters and what is kept of them, and buffers. */
+static pc_status check_tensors(const char *path, const pc__checkpoint_file *file, const pc__fit *fit)
+{
+    const pc__checkpoint_header *h = &file->header;
+    const int64_t parameters = pc__fit_parameters(fit).count, buffers = pc__module_buffer_count(fit->net);
+    const int64_t stepped = parameters * (1 + fit->optimizer->slots), scaler = fit->scaler != NULL;
+    const int64_t more = h->tensors - (stepped + scaler + buffers);
+    if (h->parameters != parameters)
+        return pc__fail(
+            PC_ERR_STATE,
+            "%s is of another network: that has %lld parameters to train, and this one %lld; resume with the "
+            "same network and the same frozen part of it, or choose another file",
+            path, (long long)h->parameters, (long long)parameters);
+    if (more == 1 && !scaler && has_scaler(file, stepped))
+        return other_mixed(path, true);
+    if (more == -1 && scaler)
+        return other_mixed(path, false);
+    if (more && parameters && more % parameters == 0)
+        return pc__fail(
+            PC_ERR_STATE,
+            "%s has %lld tensors of the optimiser %s for each parameter, and this run's keeps %d: it had other "
+            "settings, such as a momentum; resume with the same ones",
+            path, (long long)(fit->optimizer->slots + more / parameters), fit->optimizer->name, fit->optimizer->slots);
+    return !more ? PC_OK
+                 : pc__fail(PC_ERR_STATE,
+                            "%s is of another network: that has %lld buffers, such as running statistics, and this one "
+                            "%lld; resume with the same network, or choose another file",
+                            path, (long long)(buffers + more), (long long)buffers);
+}
+
+/* Who keeps none drops what is there. */
+static pc_status check_kept(const char *path, const pc__checkpoint_header *h, const pc__fit *fit)
+{
+    if (!fit->best.count || !h->best.epoch || h->kept == fit->best.count)
+        return PC_OK;
+    if (h->kept == 0)
+        return pc__fail(PC_ERR_STATE,
+                        "%s was made without keep_best, so that it lacks the weights of its best epoch, %lld; resume "
+                        "without keep_best",
+                        path, (long long)h->best.epoch);
+    return pc__fail(PC_ERR_STATE,
+                    "%s is of another network: of its best epoch it has %lld tensors, and this one has %d; resume with "
+                    "the same network, or choose another file",
+                    path, (long long)h->kept, fit->best.count);
+}
+
+pc_status pc__checkpoint_check_fit(const char *path, const pc__checkpoint_file *file, const pc__fit *fit)
+{
+    PC__TRY(check_optimizer(path, &file->header, fit));
+    PC__TRY(check_place(path, &file->header, fit));
+    PC__TRY(check_tensors(path, file, fit));
+    return check_kept(path, &file->header, fit);
 }

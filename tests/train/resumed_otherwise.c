@@ -1,0 +1,148 @@
+/* pc_fit that goes on from a sound checkpoint in another way than the one that it was made in: the error names what differs, or
+ * nothing is amiss. */
+#include "device.h"
+
+#include <paracord/fit.h>
+#include <paracord/random.h>
+#include <paracord/samples.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { COUNT = 9, WIDTH = 2, CLASSES = 3 };
+
+static char folder[64], checkpoint[96];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/paracord-otherwise-XXXXXX");
+    if (!mkdtemp(folder))
+        return 1;
+    snprintf(checkpoint, sizeof checkpoint, "%s/checkpoint", folder);
+    return 0;
+}
+
+static int drop_folder(void **state)
+{
+    (void)state;
+    unlink(checkpoint);
+    return rmdir(folder);
+}
+
+static pc_loader *loader(void)
+{
+    pc_loader *made = NULL;
+    int64_t y[COUNT];
+    float x[COUNT * WIDTH];
+    for (int i = 0; i < COUNT; i++)
+        y[i] = i % CLASSES;
+    for (int i = 0; i < COUNT * WIDTH; i++)
+        x[i] = sinf((float)(i * i));
+    PC_SCOPE {
+        made = pc_loader_from_tensors(pc_from_data(x, PC_SHAPE(COUNT, WIDTH), PC_F32, PC_DEVICE_CPU),
+                                      pc_from_data(y, PC_SHAPE(COUNT), PC_I64, PC_DEVICE_CPU), .batch = 3,
+                                      .device = test_device());
+    }
+    return made;
+}
+
+typedef enum kind { PLAIN, WIDER, DEEPER, NORMED } kind;
+
+static pc_module *network(kind k)
+{
+    pc_seed(2);
+    const int wide = k == WIDER ? 5 : 4;
+    if (k == DEEPER)
+        return on_device(pc_sequential(pc_linear(WIDTH, 4), pc_linear(4, 4), pc_linear(4, CLASSES)));
+    if (k == NORMED) /* as many parameters as two layers */
+        return on_device(pc_sequential(pc_batch_norm1d(WIDTH), pc_linear(WIDTH, CLASSES)));
+    return on_device(pc_sequential(pc_linear(WIDTH, wide), pc_linear(wide, CLASSES)));
+}
+
+/* With the same data as `test`. */
+static pc_status fit(kind k, double momentum, pc_fit_options options)
+{
+    pc_module *net = network(k);
+    pc_optimizer *sgd = pc_sgd(net, .lr = 0.1, .momentum = momentum);
+    pc_loader *train = loader(), *test = loader();
+    options.checkpoint = checkpoint;
+    options.test = test;
+    const pc_status status = pc_fit(net, sgd, train, options, NULL);
+    pc_loader_free(train);
+    pc_loader_free(test);
+    pc_optimizer_free(sgd);
+    pc_module_free(net);
+    return status;
+}
+
+static const pc_fit_options again = {.epochs = 2, .resume = true};
+#define AGAIN(...) ((pc_fit_options){.epochs = 2, .resume = true, __VA_ARGS__})
+
+/* In these words, and without the advice to throw a sound file away. */
+static void refused(pc_status status, const char *words)
+{
+    assert_int_equal(status, PC_ERR_STATE);
+    assert_int_equal(pc_error_last()->status, PC_ERR_STATE);
+    if (!strstr(pc_error_last()->message, words) || strstr(pc_error_last()->message, "delete"))
+        fail_msg("%s", pc_error_last()->message);
+    pc_error_clear();
+}
+
+static void other_networks(void **state)
+{
+    (void)state;
+    assert_ok(fit(PLAIN, 0.5, (pc_fit_options){.epochs = 1}));
+    refused(fit(WIDER, 0.5, again),
+            "of another network, which has other shapes: a tensor of 8 numbers where this one has 10");
+    refused(fit(DEEPER, 0.5, again), "of another network: that has 4 parameters to train, and this one 6");
+    refused(fit(NORMED, 0.5, again),
+            "of another network: that has 0 buffers, such as running statistics, and this one ");
+    refused(fit(PLAIN, 0, again), "has 1 tensors of the optimiser sgd for each parameter, and this run's keeps 0");
+    assert_ok(fit(PLAIN, 0.5, again));
+}
+
+static void other_options(void **state)
+{
+    (void)state;
+    assert_ok(fit(PLAIN, 0.5, (pc_fit_options){.epochs = 1}));
+    refused(fit(PLAIN, 0.5, AGAIN(.mixed = PC_MIXED_F16)), "made without .mixed = PC_MIXED_F16, and this run has that");
+    refused(fit(PLAIN, 0.5, AGAIN(.keep_best = true)),
+            "made without keep_best, so that it lacks the weights of its best epoch, 1");
+    refused(fit(PLAIN, 0.5, AGAIN(.settings = "mine\n")), "made without the settings mine, which this run has");
+    assert_ok(fit(PLAIN, 0.5, AGAIN(.mixed = PC_MIXED_BF16)));
+    assert_ok(fit(PLAIN, 0.5, (pc_fit_options){.epochs = 1, .mixed = PC_MIXED_F16, .settings = "a\nb 1"}));
+    refused(fit(PLAIN, 0.5, AGAIN(.settings = "a\nb 1")),
+            "made with .mixed = PC_MIXED_F16, and this run has another .mixed");
+    refused(fit(PLAIN, 0.5, AGAIN(.settings = "a\nb 2", .mixed = PC_MIXED_F16)),
+            "made with the settings b 1, and this run has b 2; resume with the same .settings");
+    refused(fit(PLAIN, 0.5, AGAIN(.settings = "a", .mixed = PC_MIXED_F16)),
+            "made with the settings b 1, which this run lacks");
+    assert_ok(fit(PLAIN, 0.5, AGAIN(.settings = "a\nb 1", .mixed = PC_MIXED_F16)));
+}
+
+/* The weights of the best epoch are dropped, and all else goes on. */
+static void the_best_is_not_kept_any_more(void **state)
+{
+    (void)state;
+    for (int normed = 0; normed < 2; normed++) {
+        const kind k = normed ? NORMED : PLAIN;
+        assert_ok(fit(k, 0.5, (pc_fit_options){.epochs = 1, .keep_best = true}));
+        assert_ok(fit(k, 0.5, again));
+        refused(fit(k, 0.5, (pc_fit_options){.epochs = 3, .resume = true, .keep_best = true}),
+                "made without keep_best");
+        assert_ok(fit(k, 0.5, (pc_fit_options){.epochs = 1, .keep_best = true}));
+        assert_ok(fit(k, 0.5, AGAIN(.keep_best = true)));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(other_networks),
+        cmocka_unit_test(other_options),
+        cmocka_unit_test(the_best_is_not_kept_any_more),
+    };
+    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+}
