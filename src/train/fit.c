@@ -212,6 +212,8 @@ void pc__fit_set_training(const pc__fit *fit)
 pc_status pc__fit_run(pc__fit *fit)
 {
     pc__fit_set_training(fit);
+    fit->first_epoch = fit->at.epoch;
+    fit->first_batch = fit->at.batch;
     fit->tally = (pc__tally){.score = &fit->at.score};
     fit->judge.named = pc__loader_names_classes(fit->train);
     fit->counts = pc__judge_may_count(&fit->judge, fit->train);

@@ -87,6 +87,7 @@ typedef struct pc__fit {
     const int64_t *sample;  /* numbers of the samples of the batch that is under way */
     pc_generator generator; /* before this step, or where they come later before this run of the epoch */
     uint64_t draws;         /* of a step of this run of the epoch: that of a short batch, in fewer parts, has fewer */
+    int64_t first_epoch, first_batch; /* where this run of the training began */
     int64_t began, updates; /* the batch that this run of the epoch began with, and the optimiser's updates then */
     pc__score drawn;        /* the results of this epoch that are in the curve */
     pc_step *step;          /* NULL: not yet, or not on this device */
@@ -120,10 +121,11 @@ pc_status pc__fit_ranks_join(pc__fit *fit);
 void pc__fit_ranks_leave(pc__fit *fit);
 
 /* Rank 0's bytes, and its statistics of normalisations, in all ranks. What all say that made a loss infinite or NaN: the
- * words of the first that found something. */
+ * words of the first that found something, and what it was. */
 pc_status pc__fit_ranks_first(const pc__fit *fit, void *bytes, size_t n);
 pc_status pc__fit_ranks_buffers(const pc__fit *fit);
-pc_status pc__fit_ranks_words(pc__fit *fit, bool found, char what[PC__FIT_WORDS]);
+typedef enum pc__cause { PC__CAUSE_NONE, PC__CAUSE_BATCH, PC__CAUSE_PARAMETER, PC__CAUSE_OP } pc__cause;
+pc_status pc__fit_ranks_words(pc__fit *fit, pc__cause *cause, char what[PC__FIT_WORDS]);
 
 /* How this rank ended, which is its own error, or that of another one; an error ends the others. */
 pc_status pc__fit_ranks_end(pc__fit *fit, pc_status status);

@@ -78,13 +78,16 @@ static bool is_batch(const pc_batch *batch, char *what, size_t n)
     return false;
 }
 
-static bool is_parameter(const pc__fit *fit, char *what, size_t n)
+static bool is_parameter(const pc__fit *fit, bool is_first, char *what, size_t n)
 {
     looking l = {NULL, "", 0};
     if (pc__module_visit(fit->net, look_at, &l) != PC_OK || !l.name)
         return false;
-    snprintf(what, n, "parameter %.80s is %s since the step before: its gradient was too large", l.name,
-             word(l.number));
+    if (is_first)
+        snprintf(what, n, "parameter %.80s is %s in the weights that training begins with", l.name, word(l.number));
+    else
+        snprintf(what, n, "parameter %.80s is %s since the step before: its gradient was too large", l.name,
+                 word(l.number));
     return true;
 }
 
@@ -125,21 +128,33 @@ static bool again(pc__fit *fit, int64_t step, pc_batch *batch)
     return pc_loader_seek(fit->train, fit->at.epoch, step) == PC_OK && pc_loader_next(fit->train, batch);
 }
 
+/* What can be done about it. Before the first step no rate was at work. */
+static const char *way_out(pc__cause cause, bool is_first)
+{
+    if (cause == PC__CAUSE_BATCH)
+        return "; correct that sample, or leave it out";
+    if (cause == PC__CAUSE_PARAMETER && is_first)
+        return "; begin with other ones";
+    return is_first ? "" : "; a smaller rate or clipped gradients may help";
+}
+
 pc_status pc__fit_not_finite(pc__fit *fit, int64_t step, const pc_batch *batch, int parts)
 {
     char what[PC__FIT_WORDS];
+    const bool is_first = fit->at.epoch == fit->first_epoch && step == fit->first_batch;
     const pc_error before = pc__error_take(); /* there is none, but that looking may make one */
     if (pc__fit_sees(fit))
         pc_generator_set(fit->generator);
-    const bool found = is_batch(batch, what, sizeof what) || is_parameter(fit, what, sizeof what) ||
-                       is_op(fit, batch, parts, what, sizeof what);
+    pc__cause cause = is_batch(batch, what, sizeof what)               ? PC__CAUSE_BATCH
+                      : is_parameter(fit, is_first, what, sizeof what) ? PC__CAUSE_PARAMETER
+                      : is_op(fit, batch, parts, what, sizeof what)    ? PC__CAUSE_OP
+                                                                       : PC__CAUSE_NONE;
     pc_error_clear();
     (void)(before.status == PC_OK ? PC_OK : pc__error_put(&before));
-    PC__TRY(pc__fit_ranks_words(fit, found, what));
-    return pc__fail(PC_ERR_RANGE,
-                    "the loss of epoch %lld, step %lld of %lld is no finite number: %s; a smaller rate or clipped "
-                    "gradients may help",
-                    (long long)fit->at.epoch + 1, (long long)step + 1, (long long)pc_loader_batches(fit->train), what);
+    PC__TRY(pc__fit_ranks_words(fit, &cause, what));
+    return pc__fail(PC_ERR_RANGE, "the loss of epoch %lld, step %lld of %lld is no finite number: %s%s",
+                    (long long)fit->at.epoch + 1, (long long)step + 1, (long long)pc_loader_batches(fit->train), what,
+                    way_out(cause, is_first));
 }
 
 /* Of steps that came later: the guard has kept the number of those that were good. */

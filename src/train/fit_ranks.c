@@ -158,20 +158,21 @@ pc_status pc__fit_ranks_buffers(const pc__fit *fit)
 }
 
 typedef struct finding {
-    bool found;
+    pc__cause cause;
     char what[PC__FIT_WORDS];
 } finding;
 
-pc_status pc__fit_ranks_words(pc__fit *fit, bool found, char what[PC__FIT_WORDS])
+pc_status pc__fit_ranks_words(pc__fit *fit, pc__cause *cause, char what[PC__FIT_WORDS])
 {
-    finding mine = {.found = found}, *all;
+    finding mine = {.cause = *cause}, *all;
     if (!fit->group)
         return PC_OK;
     snprintf(mine.what, sizeof mine.what, "%.280s (in rank %d)", what, pc_group_rank(fit->group));
     PC__TRY(exchange(fit, &mine, sizeof mine, (void **)&all));
     int first = 0;
     for (int r = pc_group_size(fit->group) - 1; r >= 0; r--)
-        first = all[r].found ? r : first;
+        first = all[r].cause ? r : first;
+    *cause = all[first].cause;
     memcpy(what, all[first].what, PC__FIT_WORDS);
     pc__free(all);
     fit->agreed = true;

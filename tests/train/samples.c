@@ -386,7 +386,16 @@ static void the_batch_may_be_to_blame(void **state)
     (void)state;
     job j = begin_bad((double)NAN, false);
     assert_fails(pc_fit(j.net, j.optimizer, j.train, PC_OPTIONS(pc_fit_options, .epochs = 3), NULL), PC_ERR_RANGE,
-                 "epoch 1, step 4 of 9 is no finite number: its x is NaN, in sample 29");
+                 "epoch 1, step 4 of 9 is no finite number: its x is NaN, in sample 29; correct that sample");
+    pc_tensor *bias = pc_module_parameter(j.net, "0.bias");
+    PC_NO_GRAD
+        assert_ok(pc_fill(bias, (double)NAN));
+    assert_true(pc_fit(j.net, j.optimizer, j.train, (pc_fit_options){0}, NULL) == PC_ERR_RANGE);
+    assert_non_null(strstr(pc_error_last()->message, "in the weights that training begins with"));
+    assert_null(strstr(pc_error_last()->message, "rate"));
+    pc_error_clear();
+    PC_NO_GRAD
+        assert_ok(pc_fill(bias, 0));
     assert_finite(j.net);
     end(&j);
 }
@@ -449,8 +458,21 @@ static void a_layer_has_its_name(void **state)
                  "first, layer 2 (Linear(");
     PC_NO_GRAD
         assert_ok(pc_fill(list[1].tensor, (double)INFINITY));
-    assert_fails(pc_fit(j.net, j.optimizer, j.train, (pc_fit_options){0}, NULL), PC_ERR_RANGE,
-                 "parameter 0.bias is infinite");
+    assert_fails(
+        pc_fit(j.net, j.optimizer, j.train, (pc_fit_options){0}, NULL), PC_ERR_RANGE,
+        "step 1 of 9 is no finite number: parameter 0.bias is infinite in the weights that training begins with; "
+        "begin with other ones");
+    end(&j);
+}
+
+/* A rate that overflows them in the first step is told at the second. */
+static void a_rate_may_be_too_large(void **state)
+{
+    (void)state;
+    job j = begin_regression();
+    pc_optimizer *sgd = pc_sgd(j.net, .lr = 1e38);
+    assert_fails(pc_fit(j.net, sgd, j.train, (pc_fit_options){0}, NULL), PC_ERR_RANGE, "a smaller rate");
+    pc_optimizer_free(sgd);
     end(&j);
 }
 
@@ -536,6 +558,7 @@ int main(void)
         cmocka_unit_test(it_ends_in_16_bits_too),
         cmocka_unit_test(a_layer_has_its_name),
         cmocka_unit_test(labels_mean_the_same),
+        cmocka_unit_test(a_rate_may_be_too_large),
         cmocka_unit_test(the_last_good_checkpoint_stays),
     };
     return cmocka_run_group_tests(tests, make, tidy);
