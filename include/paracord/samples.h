@@ -109,7 +109,8 @@ typedef struct pc_csv_options {
     double fill;
 } pc_csv_options;
 
-/* Read a CSV file: RFC 4180, UTF-8 or the like, all of it at once. *x is float32 [rows, columns]; *y the same, or labels,
+/* Read a CSV file: RFC 4180, UTF-8 or the like, all of it at once. Empty lines are passed over, but in a file of one column,
+ * where a value is missing in those that others follow. *x is float32 [rows, columns]; *y the same, or labels,
  * or NULL where no columns were asked for (y may be NULL then). Both on the CPU, the scope's or the caller's. PC_ERR_FILE,
  * PC_ERR_FORMAT (names the line), PC_ERR_NOT_FOUND (no such column, no rows), PC_ERR_ARGUMENT. */
 PC_API PC_MUST_USE pc_status pc_csv_read(const char *path, pc_csv_options options, pc_tensor **x, pc_tensor **y);

@@ -10,7 +10,11 @@ void pc__csv_begin(pc__csv *csv, const char *path, char *bytes, size_t n, char s
 {
     static const char mark[] = "\xef\xbb\xbf";
     const size_t skip = n >= 3 && memcmp(bytes, mark, 3) == 0 ? 3 : 0;
-    *csv = (pc__csv){.path = path, .at = bytes + skip, .end = bytes + n, .separator = separator, .next_line = 1};
+    *csv = (pc__csv){
+        .path = path, .at = bytes + skip, .end = bytes + n, .separator = separator, .next_line = 1, .first = true};
+    csv->last = csv->end;
+    while (csv->last > csv->at && (csv->last[-1] == '\n' || csv->last[-1] == '\r'))
+        csv->last--;
 }
 
 void pc__csv_end(pc__csv *csv)
@@ -78,7 +82,7 @@ static pc_status take_field(pc__csv *csv)
 pc_status pc__csv_next(pc__csv *csv, bool *any)
 {
     csv->count = 0;
-    while (skip_end(csv)) {
+    while ((!csv->narrow || csv->at >= csv->last) && skip_end(csv)) {
     }
     csv->line = csv->next_line;
     *any = csv->at < csv->end;
@@ -88,6 +92,8 @@ pc_status pc__csv_next(pc__csv *csv, bool *any)
         PC__TRY(take_field(csv));
     while (csv->comes_next);
     (void)skip_end(csv);
+    csv->narrow = csv->narrow || (csv->first && csv->count == 1);
+    csv->first = false;
     for (int i = 0; i < csv->count; i++) /* what stood behind them is read */
         ((char *)csv->fields[i].text)[csv->fields[i].length] = 0;
     return PC_OK;

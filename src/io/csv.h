@@ -1,5 +1,6 @@
 /* csv.h: the records of a CSV file (RFC 4180): fields between separators, in quotes where they hold separators, quotes or
- * ends of lines. Whatever ends the lines; a byte order mark is passed over, and so are empty lines. */
+ * ends of lines. Whatever ends the lines; a byte order mark is passed over, and so are empty lines. Where the first record has
+ * one field, an empty line behind it is one with an empty field, but for those at the end. */
 #ifndef PC__CSV_H
 #define PC__CSV_H
 
@@ -14,12 +15,15 @@ typedef struct pc__csv_field {
 typedef struct pc__csv {
     const char *path; /* for errors */
     char *at, *end;   /* what is not read yet; fields point into it */
+    char *last;       /* from here on there are ends of lines alone */
     char separator;
     int64_t line;      /* the record's first, from 1 */
     int64_t next_line; /* the line that `at` is in */
     pc__csv_field *fields;
     int count, room;
     bool comes_next; /* a separator was read: another field follows */
+    bool first;      /* no record was read yet */
+    bool narrow;     /* the first one has one field */
 } pc__csv;
 
 /* Of `n` bytes in memory, which are changed and must outlive the fields, with one byte behind them that may be written.

@@ -157,6 +157,27 @@ static void missing_values_are_dealt_with_as_asked(void **state)
     pc_loader_free(loader);
 }
 
+/* Of one column an empty line is a value that is missing, but at the end. */
+static void lines_of_one_column(void **state)
+{
+    (void)state;
+    pc_tensor *x, *y;
+    PC_SCOPE {
+        put("\na\n1\n\r\n2\n\n\n");
+        assert_fails(READ(0), PC_ERR_FORMAT, ".csv:4: column \"a\": a value is missing");
+        assert_ok(READ(.missing = PC_CSV_MISSING_FILLS, .fill = 7));
+        assert_values(x, 3, 1, (const float[]){1, 7, 2});
+        assert_ok(READ(.missing = PC_CSV_MISSING_SKIPS));
+        assert_values(x, 2, 1, (const float[]){1, 2});
+        put("a\n1\n\n\n2");
+        assert_ok(READ(.missing = PC_CSV_MISSING_FILLS, .fill = 7));
+        assert_values(x, 4, 1, (const float[]){1, 7, 7, 2});
+        put("a,b\n1,2\n\n3,4\n");
+        assert_ok(READ(0));
+        assert_values(x, 2, 2, (const float[]){1, 2, 3, 4});
+    }
+}
+
 static void what_is_no_table_is_refused(void **state)
 {
     (void)state;
@@ -231,9 +252,13 @@ static void drawn_bytes_do_no_harm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_have_names_and_numbers), cmocka_unit_test(fields_may_be_in_quotes),
-        cmocka_unit_test(classes_become_labels),          cmocka_unit_test(missing_values_are_dealt_with_as_asked),
-        cmocka_unit_test(what_is_no_table_is_refused),    cmocka_unit_test(drawn_bytes_do_no_harm),
+        cmocka_unit_test(columns_have_names_and_numbers),
+        cmocka_unit_test(fields_may_be_in_quotes),
+        cmocka_unit_test(lines_of_one_column),
+        cmocka_unit_test(classes_become_labels),
+        cmocka_unit_test(missing_values_are_dealt_with_as_asked),
+        cmocka_unit_test(what_is_no_table_is_refused),
+        cmocka_unit_test(drawn_bytes_do_no_harm),
     };
     return cmocka_run_group_tests(tests, make, tidy);
 }
