@@ -99,7 +99,8 @@ typedef struct pc_csv_options {
      * A name counts before a number; of one that two columns have, the number is to be said (PC_ERR_ARGUMENT). */
     const char *x, *y;
     /* y is one column that names classes: labels, int64 [n], by sorted name (whole numbers by their size), or by
-     * class_names where these are given: other names are PC_ERR_NOT_FOUND then. */
+     * class_names where these are given: other names are PC_ERR_NOT_FOUND then. Blanks around a name in the file are none
+     * of it. */
     bool classes;
     const char *const *class_names;
     int class_count;

@@ -88,6 +88,19 @@ static pc_status take_number(const pc__csv *csv, const pc__csv_table *t, const p
     return PC_OK;
 }
 
+/* In its place. */
+static const char *without_blanks(const pc__csv_field *field)
+{
+    char *text = (char *)field->text;
+    size_t n = strlen(text);
+    while (n && isspace((unsigned char)text[n - 1]))
+        n--;
+    text[n] = 0;
+    while (isspace((unsigned char)*text))
+        text++;
+    return text;
+}
+
 static pc_status take_y(const pc__csv *csv, pc__csv_table *t, const pc_csv_options *o)
 {
     const pc__csv_columns *c = &t->columns;
@@ -98,7 +111,7 @@ static pc_status take_y(const pc__csv *csv, pc__csv_table *t, const pc_csv_optio
     }
     if (is_missing(&csv->fields[c->y[0]]))
         return fail_at(csv, t, c->y[0], *csv->fields[c->y[0]].text ? "\" is missing" : "a class is missing");
-    t->labels[t->rows] = pc__csv_class(t, csv, csv->fields[c->y[0]].text, o->class_names);
+    t->labels[t->rows] = pc__csv_class(t, csv, without_blanks(&csv->fields[c->y[0]]), o->class_names);
     return t->labels[t->rows] < 0 ? pc_error_last()->status : PC_OK;
 }
 

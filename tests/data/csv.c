@@ -178,6 +178,27 @@ static void lines_of_one_column(void **state)
     }
 }
 
+static void blanks_around_classes(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"red", "dark blue"};
+    pc_tensor *x, *y;
+    PC_SCOPE {
+        put("a, kind\n1, red\n2,dark blue \t\n3,\" red \"\n");
+        for (int given = 0; given < 2; given++) {
+            assert_ok(
+                READ(.y = "kind", .classes = true, .class_names = given ? names : NULL, .class_count = given ? 2 : 0));
+            int64_t labels[3];
+            assert_ok(pc_read(y, labels, sizeof labels));
+            assert_int_equal(labels[0], given ? 0 : 1);
+            assert_int_equal(labels[1], given ? 1 : 0);
+            assert_int_equal(labels[2], labels[0]);
+        }
+        put("a,kind\n1,  \n");
+        assert_fails(READ(.y = "kind", .classes = true), PC_ERR_FORMAT, "is missing");
+    }
+}
+
 static void what_is_no_table_is_refused(void **state)
 {
     (void)state;
@@ -255,6 +276,7 @@ int main(void)
         cmocka_unit_test(columns_have_names_and_numbers),
         cmocka_unit_test(fields_may_be_in_quotes),
         cmocka_unit_test(lines_of_one_column),
+        cmocka_unit_test(blanks_around_classes),
         cmocka_unit_test(classes_become_labels),
         cmocka_unit_test(missing_values_are_dealt_with_as_asked),
         cmocka_unit_test(what_is_no_table_is_refused),
