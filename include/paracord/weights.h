@@ -50,7 +50,7 @@ typedef struct pc_weights_entry {
     const char *type; /* the file's word for what it holds: "F32" */
     pc_dtype dtype;   /* of the tensor that it is read as */
     pc_shape shape;
-    bool readable; /* of a type and number of dimensions that pc_weights_read takes */
+    bool readable; /* of a type and number of dimensions that pc_weights_read takes, and not to be negated */
 } pc_weights_entry;
 
 /* Of tensor number i, in the order of the names; and of the one of that name: PC_ERR_RANGE, PC_ERR_NOT_FOUND. */
@@ -58,7 +58,8 @@ PC_API PC_MUST_USE pc_status pc_weights_query(const pc_weights *weights, int i, 
 PC_API PC_MUST_USE pc_status pc_weights_find(const pc_weights *weights, const char *name, pc_weights_entry *entry);
 
 /* The tensor of that name, on a device, in the file's dtype. int8, int16 and uint16 become int32, and uint32 int64. NULL:
- * PC_ERR_NOT_FOUND, PC_ERR_UNSUPPORTED (other types, more than 8 dimensions), PC_ERR_FILE. */
+ * PC_ERR_NOT_FOUND, PC_ERR_UNSUPPORTED (other types, more than 8 dimensions, of torch.save what is to be negated when it is
+ * read), PC_ERR_FILE. */
 PC_API PC_MUST_USE pc_tensor *pc_weights_read(const pc_weights *weights, const char *name, pc_device device);
 
 /* What the file notes under a key, as long as it is open; NULL where it notes nothing there. No error. */

@@ -121,7 +121,7 @@ static void tell(const pc__weight *t, pc_weights_entry *entry)
                                 .type = t->type->name,
                                 .dtype = t->type->dtype,
                                 .shape = pc_shape_of(PC__MIN(t->ndim, PC_MAX_DIMS), t->shape),
-                                .readable = t->ndim <= PC_MAX_DIMS && t->type->how != 'x'};
+                                .readable = t->ndim <= PC_MAX_DIMS && t->type->how != 'x' && !t->unfinished};
 }
 
 pc_status pc_weights_query(const pc_weights *weights, int i, pc_weights_entry *entry)
@@ -178,10 +178,10 @@ static int64_t whole_of(const char *word, const uint8_t *at)
 }
 
 /* From the end, so that it can be done where the numbers lie. */
-static void widen(const pc__weight *t, uint8_t *data, int to)
+static void widen(const pc__weight *t, uint8_t *data, int64_t count, int to)
 {
     const int from = t->type->bits / 8;
-    for (int64_t i = t->count - 1; i >= 0; i--) {
+    for (int64_t i = count - 1; i >= 0; i--) {
         const int64_t whole = whole_of(t->type->name, data + i * from);
         const int32_t small = (int32_t)whole;
         memcpy(data + i * to, to == 8 ? (const void *)&whole : (const void *)&small, (size_t)to);
@@ -193,35 +193,49 @@ static pc_tensor *read_bytes(const pc_weights *w, const pc__weight *t, pc_shape 
 {
     pc_tensor *out = pc_empty(shape, t->type->dtype, PC_DEVICE_CPU);
     uint8_t *data = out ? pc__data(out) : NULL;
+    const int64_t count = out ? pc_tensor_count(out) : 0;
     const pc_weights *file = w->shards ? w->shards[t->shard] : w;
-    if (!out || !t->count)
+    if (!count)
         return out;
     if (pc__weights_bytes(file, file->start + t->begin, data, (size_t)(t->end - t->begin)) != PC_OK)
         return pc__tensor_discard(out);
     if (t->type->how == 'w')
-        widen(t, data, (int)pc_dtype_size(t->type->dtype));
-    for (int64_t i = 0; t->type->dtype == PC_BOOL && i < t->count; i++)
+        widen(t, data, count, (int)pc_dtype_size(t->type->dtype));
+    for (int64_t i = 0; t->type->dtype == PC_BOOL && i < count; i++)
         data[i] = data[i] != 0;
     return out;
 }
 
-static pc_tensor *read_tensor(const pc_weights *w, const pc__weight *t)
+/* All from the first number to the last one, and of these its own. */
+static pc_tensor *read_strided(const pc_weights *w, const pc__weight *t)
 {
-    const pc_shape shape = pc_shape_of(t->ndim, t->shape);
-    if (!t->turned)
-        return read_bytes(w, t, shape);
-    pc_shape lies = shape, back = shape;
-    for (int k = 0; k < t->ndim; k++) {
-        lies.dim[k] = t->shape[t->order[k]];
-        back.dim[t->order[k]] = k;
-    }
+    pc__meta meta = {.dtype = t->type->dtype, .ndim = t->ndim};
+    memcpy(meta.shape, t->shape, sizeof meta.shape);
+    memcpy(meta.strides, t->strides, sizeof meta.strides);
     pc_tensor *made = NULL;
     PC_NO_GRAD
         PC_SCOPE {
-            pc_tensor *there = read_bytes(w, t, lies);
-            made = there ? pc_keep(pc_contiguous(pc_permute(there, back))) : NULL;
+            pc_tensor *all = read_bytes(w, t, PC_SHAPE((t->end - t->begin) / (t->type->bits / 8)));
+            meta.view_of = all;
+            meta.offset = all ? all->offset : 0;
+            made = all ? pc_keep(pc_contiguous(pc__tensor_new(&meta, PC_DEVICE_CPU))) : NULL;
         }
     return made;
+}
+
+static pc_tensor *read_tensor(const pc_weights *w, const pc__weight *t)
+{
+    return t->strided ? read_strided(w, t) : read_bytes(w, t, pc_shape_of(t->ndim, t->shape));
+}
+
+pc_status pc__weights_finished(const pc_weights *w, const pc__weight *t)
+{
+    return t->unfinished
+               ? pc__fail(PC_ERR_UNSUPPORTED,
+                          "%s: the tensor \"%.80s\" is to be negated, or the like, when it is read; in Python "
+                          ".resolve_neg() does that",
+                          w->path, t->name)
+               : PC_OK;
 }
 
 pc_tensor *pc_weights_read(const pc_weights *weights, const char *name, pc_device device)
@@ -229,7 +243,7 @@ pc_tensor *pc_weights_read(const pc_weights *weights, const char *name, pc_devic
     PC__NEED_OR(NULL, weights);
     PC__NEED_OR(NULL, name);
     const pc__weight *t = pc__device_check(device, "pc_weights_read") == PC_OK ? find(weights, name) : NULL;
-    if (!t)
+    if (!t || pc__weights_finished(weights, t) != PC_OK)
         return NULL;
     if (t->type->how == 'x' || t->ndim > PC_MAX_DIMS)
         return pc__null(PC_ERR_UNSUPPORTED,

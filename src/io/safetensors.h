@@ -53,8 +53,9 @@ typedef struct pc__weight {
     int64_t shape[PC_MAX_DIMS];
     int64_t count;      /* of numbers */
     int64_t begin, end; /* bytes behind the header */
-    bool turned;        /* of torch.save: it lies in another order than C's, dimension order[0] outermost */
-    int8_t order[PC_MAX_DIMS];
+    bool strided;       /* of torch.save: it does not lie in C order, but by `strides`, in numbers, and may have gaps */
+    bool unfinished;    /* of it: its numbers are to be negated, or the like, when they are read */
+    int64_t strides[PC_MAX_DIMS];
     int shard;  /* of an index: the file that it is in */
     bool named; /* of such a file: the index has it */
 } pc__weight;
@@ -93,6 +94,9 @@ pc_status pc__weights_sort(const pc_weights *weights);
 
 /* The first tensor whose name is something, a point and `name`; NULL for none. How many there are. */
 const pc__weight *pc__weights_behind(const pc_weights *w, const char *name, int *count);
+
+/* PC_ERR_UNSUPPORTED for one that is unfinished. */
+pc_status pc__weights_finished(const pc_weights *w, const pc__weight *t);
 
 /* All n bytes of the file at `from`. */
 pc_status pc__weights_bytes(const pc_weights *w, int64_t from, void *to, size_t n);

@@ -141,45 +141,27 @@ static bool take_numbers(const pc__pickle *p, const pc__pickled *list, int64_t *
     return true;
 }
 
-/* Whether the strides are those of C order but for which dimension is the outer one, as of channels-last weights; then
- * t->order is that. */
-static bool is_turned(const int64_t *size, const int64_t *stride, pc__weight *t)
-{
-    unsigned done = 0;
-    int at = t->ndim;
-    int64_t next = 1;
-    for (int i = 0; i < t->ndim && t->ndim <= PC_MAX_DIMS; i++)
-        if (size[i] != 1 && !(done & 1u << i) && stride[i] == next) {
-            t->order[--at] = (int8_t)i;
-            done |= 1u << i;
-            next *= size[i];
-            i = -1;
-        }
-    for (int i = t->ndim - 1; i >= 0 && at > 0; i--)
-        if (size[i] == 1)
-            t->order[--at] = (int8_t)i;
-    t->turned = at == 0;
-    return t->turned;
-}
-
-/* Sizes, and strides as of C order, of which those of one element do not count. */
+/* Sizes and strides; *span: numbers from the first to the last one, both counted. Strides of one number do not count. */
 static bool take_shape(const pc__pickle *p, const pc__pickled *sizes, const pc__pickled *strides, pc__weight *t,
-                       bool *dense)
+                       int64_t *span)
 {
-    int64_t size[DIMS], stride[DIMS];
+    int64_t size[DIMS], stride[DIMS], far;
     if (!take_numbers(p, sizes, size) || !take_numbers(p, strides, stride))
         return false;
     t->count = 1, t->ndim = sizes->count;
-    *dense = true;
+    *span = 1;
     for (int i = sizes->count - 1; i >= 0; i--) {
-        if (size[i] < 0 || (size[i] && t->count > INT64_MAX / 16 / size[i]))
+        if (size[i] < 0 || stride[i] < 0 || (size[i] && t->count > INT64_MAX / 16 / size[i]) ||
+            __builtin_mul_overflow(PC__MAX(size[i] - 1, 0), stride[i], &far) ||
+            __builtin_add_overflow(*span, far, span))
             return false;
-        *dense = *dense && (size[i] == 1 || stride[i] == t->count);
+        t->strided = t->strided || (size[i] != 1 && stride[i] != t->count);
         t->count *= size[i];
         if (i < PC_MAX_DIMS)
-            t->shape[i] = size[i];
+            t->shape[i] = size[i], t->strides[i] = stride[i];
     }
-    *dense = *dense || t->count == 0 || is_turned(size, stride, t);
+    if (!t->count)
+        t->strided = false, *span = 0;
     return true;
 }
 
@@ -198,12 +180,11 @@ pc_status pc__torch_tensor_take(pc_weights *w, const pc__pickle *p, const pc__pi
     const bool typed = is_call(p, call, REBUILD_TYPED);
     const pc__pickled *work = pc__pickle_at(p, call, typed ? 7 : 6);
     char key[32];
-    int64_t count;
-    bool dense;
+    int64_t count, span;
     if (!offset || offset->kind != PC__PICKLED_WHOLE || offset->whole < 0 || !sizes ||
         sizes->kind != PC__PICKLED_LIST || !strides || strides->kind != PC__PICKLED_LIST ||
         strides->count != sizes->count || sizes->count > DIMS ||
-        !pc__torch_storage_of(p, kept, &t->type, key, &count) || !take_shape(p, sizes, strides, t, &dense))
+        !pc__torch_storage_of(p, kept, &t->type, key, &count) || !take_shape(p, sizes, strides, t, &span))
         return unclear(w, t);
     if (typed) {
         t->type = type_of(pc__pickle_at(p, call, 6));
@@ -211,19 +192,11 @@ pc_status pc__torch_tensor_take(pc_weights *w, const pc__pickle *p, const pc__pi
             return unclear(w, t);
         count /= t->type->bits / 8;
     }
-    if (work && (work->kind != PC__PICKLED_DICT || work->count))
-        return pc__fail(PC_ERR_UNSUPPORTED,
-                        "%s: the tensor \"%.80s\" is to be negated, or the like, when it is read; in Python "
-                        ".resolve_neg() does that",
-                        w->path, t->name);
-    if (!dense)
-        return pc__fail(PC_ERR_UNSUPPORTED,
-                        "%s: the tensor \"%.80s\" does not lie in one piece; in Python .contiguous() brings it there",
-                        w->path, t->name);
+    t->unfinished = work && (work->kind != PC__PICKLED_DICT || work->count);
     const pc__torch_storage *place = pc__torch_find(storages, key);
-    if (!place || offset->whole > count - t->count || count > place->bytes / (t->type->bits / 8))
+    if (!place || offset->whole > count - span || count > place->bytes / (t->type->bits / 8))
         return pc__fail(PC_ERR_FORMAT, "%s: the numbers of the tensor \"%.80s\" are not all in it", w->path, t->name);
     t->begin = place->begin + offset->whole * (t->type->bits / 8);
-    t->end = t->begin + t->count * (t->type->bits / 8);
+    t->end = t->begin + span * (t->type->bits / 8);
     return PC_OK;
 }

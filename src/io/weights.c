@@ -89,6 +89,7 @@ static pc_status check(void *context, const char *name, pc__named *part)
     if (t->type->how == 'x')
         return pc__fail(PC_ERR_UNSUPPORTED, "%s: the tensor \"%.120s\" is of the type %s, which cannot be read here",
                         j->file->path, j->name.data, t->type->name);
+    PC__TRY(pc__weights_finished(j->file, t));
     if (pc__is_float(t->type->dtype) != pc__is_float((pc_dtype)own->dtype))
         return pc__fail(PC_ERR_DTYPE, "%s: the tensor \"%.120s\" is %s in the file and %s in the module", j->file->path,
                         j->name.data, t->type->name, pc_dtype_name((pc_dtype)own->dtype));

@@ -7,9 +7,9 @@ new.pth and old.pth have the same state dict in today's form and in that of befo
 places, in each dtype; tensors that share a storage; a parameter; an empty one, and one without dimensions. protocol4.pth and
 old4.pth have it as pickles of another protocol; unsigned.pth has the dtypes that came later. nested.pth has several networks in
 dictionaries, one more time each way: settings.pth beside what only has the name of one and what torch.load takes besides, twice.pth under two names of which each
-could be it; parallel.pth has the names that DataParallel gives, turned.pth tensors in other orders than C's. The others are
-refused: round.pth, whose dictionaries contain each other, and keyed.pth, of tensors without names; a tensor that does not lie in
-one piece, one that is to be negated, a whole network, and a pickle that would have Python run a command.
+could be it; parallel.pth has the names that DataParallel gives, turned.pth tensors in other orders than C's. pieces.pth has
+some that do not lie in one piece, and negated.pth one that is to be negated. The others are refused: round.pth, whose dictionaries
+contain each other, and keyed.pth, of tensors without names; a whole network, and a pickle that would have Python run a command.
 """
 import collections
 import io
@@ -65,11 +65,13 @@ torch.save({(1, 2): net}, folder / "keyed.pth")
 around = {"0.weight": net["0.weight"]}
 around["around"] = around
 torch.save(around, folder / "round.pth")
-torch.save({"negated": torch._neg_view(numbers((4,), torch.float32))}, folder / "negated.pth")
+torch.save({"negated": torch._neg_view(numbers((4,), torch.float32)), "sound": numbers((3,), torch.float32)}, folder / "negated.pth")
 torch.save({"turned": numbers((4, 5), torch.float32).t(),
             "last": numbers((2, 4, 5, 3), torch.float32).permute(0, 3, 1, 2),
             "one": numbers((5, 1, 4), torch.int16).permute(2, 1, 0), "empty": torch.empty(0, 4).t()}, folder / "turned.pth")
-torch.save({"every.second": numbers((8,), torch.float32)[::2]}, folder / "pieces.pth")
+torch.save({"every.second": numbers((8,), torch.float32)[::2], "columns": numbers((4, 6), torch.float32)[1:, 1:3],
+            "expanded": numbers((3, 1), torch.int64).expand(3, 4), "wider": numbers((4, 6), torch.int16)[::2, 1::2].t(),
+            "nothing": numbers((4, 6), torch.float32)[:, 6::2], "sound": numbers((3,), torch.float32)}, folder / "pieces.pth")
 torch.save(torch.nn.Linear(2, 2), folder / "network.pth")
 
 

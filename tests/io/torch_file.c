@@ -5,6 +5,7 @@
 #include "io/file.h"
 
 #include <math.h>
+#include <paracord/module.h>
 #include <paracord/weights.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,6 +137,73 @@ static void turned_tensors_are_read(void **state)
     assert_no_leak();
 }
 
+/* A value is number first + i * step[0] + k * step[1] of what the piece is of. */
+static void pieces_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        pc_dtype dtype;
+        pc_shape shape;
+        int first, step[2];
+    } all[] = {{"every.second", PC_F32, {1, {4}}, 0, {2, 0}}, {"columns", PC_F32, {2, {3, 2}}, 7, {6, 1}},
+               {"expanded", PC_I64, {2, {3, 4}}, 0, {1, 0}},  {"wider", PC_I32, {2, {3, 2}}, 1, {2, 12}},
+               {"nothing", PC_F32, {2, {4, 0}}, 0, {0, 0}},   {"sound", PC_F32, {1, {3}}, 0, {1, 0}}};
+    pc_weights *file = pc_weights_open(golden("pieces.pth"));
+    assert_not_null_ok(file);
+    assert_int_equal(pc_weights_count(file), PC__COUNT(all));
+    for (int n = 0; n < PC__COUNT(all); n++)
+        PC_SCOPE {
+            double values[12];
+            const int rows = (int)all[n].shape.dim[0], columns = all[n].shape.ndim > 1 ? (int)all[n].shape.dim[1] : 1;
+            pc_tensor *t = pc_weights_read(file, all[n].name, test_device());
+            assert_not_null_ok(t);
+            assert_int_equal(pc_tensor_dtype(t), all[n].dtype);
+            assert_int_equal(pc_tensor_count(t), rows * columns);
+            assert_true(pc_tensor_is_contiguous(t));
+            if (rows * columns > 0)
+                assert_ok(pc_read(pc_cast(t, PC_F64), values, (size_t)(rows * columns) * sizeof *values));
+            for (int i = 0; i < rows * columns; i++) {
+                const int number = all[n].first + i / columns * all[n].step[0] + i % columns * all[n].step[1];
+                assert_true(values[i] == number % 7 - 2);
+            }
+        }
+    pc_weights_free(file);
+    assert_no_leak();
+}
+
+static pc_tensor *pass(void *context, pc_tensor *x)
+{
+    (void)context;
+    return x;
+}
+
+/* What cannot be read leaves the rest of its file as it is. */
+static void one_that_is_to_be_negated(void **state)
+{
+    (void)state;
+    pc_weights_entry entry;
+    pc_weights *file = pc_weights_open(golden("negated.pth"));
+    assert_not_null_ok(file);
+    assert_ok(pc_weights_find(file, "negated", &entry));
+    assert_false(entry.readable);
+    assert_fails(pc_weights_read(file, "negated", PC_DEVICE_CPU), PC_ERR_UNSUPPORTED, "\"negated\" is to be negated");
+    check(file, "sound", PC_F32, PC_SHAPE(3), 0, 2);
+    pc_weights_free(file);
+    pc_module *net = pc_function_module(pass, NULL);
+    pc_tensor *four = pc_zeros(PC_SHAPE(4), PC_F32, PC_DEVICE_CPU),
+              *three = pc_zeros(PC_SHAPE(3), PC_F32, PC_DEVICE_CPU);
+    assert_ok(pc_module_add_parameter(net, "negated", four));
+    assert_ok(pc_module_add_parameter(net, "sound", three));
+    pc_tensor_free(four);
+    pc_tensor_free(three);
+    assert_fails(pc_weights_load(net, golden("negated.pth"), (pc_weights_options){0}), PC_ERR_UNSUPPORTED,
+                 "in Python .resolve_neg() does that");
+    assert_ok(pc_weights_load(net, golden("negated.pth"), (pc_weights_options){.leave = "negated"}));
+    pc_module_free(net);
+    assert_no_leak();
+}
+
 /* Nothing is left out without a word. */
 static void dictionaries_in_dictionaries(void **state)
 {
@@ -167,8 +235,6 @@ static void dictionaries_in_dictionaries(void **state)
 static void what_is_no_weights_is_refused(void **state)
 {
     (void)state;
-    assert_fails(pc_weights_open(golden("pieces.pth")), PC_ERR_UNSUPPORTED, "does not lie in one piece");
-    assert_fails(pc_weights_open(golden("negated.pth")), PC_ERR_UNSUPPORTED, "\"negated\" is to be negated");
     assert_fails(pc_weights_open(golden("round.pth")), PC_ERR_FORMAT, "contain each other");
     assert_fails(pc_weights_open(golden("keyed.pth")), PC_ERR_FORMAT,
                  "neither text nor a whole number: \"?.0.weight\"");
@@ -234,6 +300,7 @@ static void damaged_files_are_errors(void **state)
     damaged("old4.pth");
     damaged("unsigned.pth");
     damaged("turned.pth");
+    damaged("pieces.pth");
     assert_no_leak();
 }
 
@@ -353,10 +420,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_that_runs_out), /* while nothing else is alive */
-        cmocka_unit_test(state_dicts_are_read),          cmocka_unit_test(later_dtypes_are_read),
-        cmocka_unit_test(turned_tensors_are_read),       cmocka_unit_test(dictionaries_in_dictionaries),
-        cmocka_unit_test(what_is_no_weights_is_refused), cmocka_unit_test(pickles_that_make_no_sense),
-        cmocka_unit_test(many_storages_of_many_values),  cmocka_unit_test(damaged_files_are_errors),
+        cmocka_unit_test(state_dicts_are_read),
+        cmocka_unit_test(later_dtypes_are_read),
+        cmocka_unit_test(pieces_are_read),
+        cmocka_unit_test(one_that_is_to_be_negated),
+        cmocka_unit_test(turned_tensors_are_read),
+        cmocka_unit_test(dictionaries_in_dictionaries),
+        cmocka_unit_test(what_is_no_weights_is_refused),
+        cmocka_unit_test(pickles_that_make_no_sense),
+        cmocka_unit_test(many_storages_of_many_values),
+        cmocka_unit_test(damaged_files_are_errors),
     };
     return cmocka_run_group_tests_name("io.torch_file", tests, make_path, drop_path);
 }
