@@ -4,7 +4,7 @@
 
 #include "io/pickle.h"
 
-enum { PICKLES = 5, STATE = 3, KEYS = 4, FRONT_MAX = 1 << 26, KEYS_MAX = 1 << 14 };
+enum { PICKLES = 5, STATE = 3, KEYS = 4, FRONT_MAX = 1 << 26, KEYS_MAX = 1 << 20 };
 
 static const uint8_t archive[] = {'P', 'K', 3, 4},
                      older[] = {0x8a, 10, 'l', 0xfc, 0x9c, 'F', 0xf9, ' ', 'j', 0xa8, 'P', 0x19};
@@ -74,8 +74,14 @@ static pc_status take_storages(const pc_weights *w, const pc__pickle *state, con
 {
     const pc__pickled *list = &keys->values[keys->root];
     pc__torch_storages kept = {0};
-    if (list->kind != PC__PICKLED_LIST || list->count > KEYS_MAX)
+    if (list->kind != PC__PICKLED_LIST)
         return pc__fail(PC_ERR_FORMAT, "%s is damaged: it does not list its storages", w->path);
+    if (list->count > KEYS_MAX)
+        return pc__fail(
+            PC_ERR_UNSUPPORTED,
+            "%s has %d storages, and %d are the most that are read; in Python torch.save writes the form of "
+            "today, which has no such list",
+            w->path, list->count, KEYS_MAX);
     pc_status status = list_kept(state, &kept);
     for (int i = list->first; i >= 0 && status == PC_OK; i = keys->items[i].next)
         status = take_storage(w, &kept, &keys->values[keys->items[i].value], size, &at, storages);

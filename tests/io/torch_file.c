@@ -304,25 +304,32 @@ static void damaged_files_are_errors(void **state)
     assert_no_leak();
 }
 
-/* Each of many storages is found without a look at each of many values. */
-static void many_storages_of_many_values(void **state)
+static void write_storages(int keys)
 {
-    (void)state;
-    enum { VALUES = 1 << 20, KEYS = 16000 };
+    enum { VALUES = 1 << 20 };
     static const uint8_t front[] = "\x80\2\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19.K\1.K\1.";
     static const char kept[] = "(U\7storagectorch\nFloatStorage\nU\1kU\3cpuK\1tQ}.]";
-    uint8_t *file = malloc(VALUES + KEYS * 12 + 256), *at = file;
+    uint8_t *file = malloc(VALUES + (size_t)keys * 12 + 256), *at = file;
     assert_non_null(file);
     memcpy(at, front, sizeof front - 1), at += sizeof front - 1;
     memset(at, 'N', VALUES), at += VALUES;
     memcpy(at, kept, sizeof kept - 1), at += sizeof kept - 1;
-    for (int i = 0; i < KEYS; i++, at += 4)
+    for (int i = 0; i < keys; i++, at += 4)
         memcpy(at, "U\1ka", 4);
     *at++ = '.';
-    memset(at, 0, KEYS * 8), at += KEYS * 8;
+    memset(at, 0, (size_t)keys * 8), at += (size_t)keys * 8;
     write_bytes(file, (size_t)(at - file));
-    assert_fails(pc_weights_open(path), PC_ERR_FORMAT, "no tensors by name");
     free(file);
+}
+
+/* Each of many storages is found without a look at each of many values. */
+static void many_storages_of_many_values(void **state)
+{
+    (void)state;
+    write_storages(100000);
+    assert_fails(pc_weights_open(path), PC_ERR_FORMAT, "no tensors by name");
+    write_storages((1 << 20) + 1);
+    assert_fails(pc_weights_open(path), PC_ERR_UNSUPPORTED, "has 1048577 storages, and 1048576 are the most");
     assert_no_leak();
 }
 
