@@ -42,7 +42,7 @@ static pc_status read_header(pc_weights *w, int64_t size, bool may_be_index)
         return pc__weights_index(w, size);
     for (int i = 7; i >= 0; i--)
         n = n << 8 | front[i];
-    if (front[8] != '{' || n < 2 || n > PC__WEIGHTS_HEADER_MAX)
+    if (!front[8] || !strchr("{ \t\n\r", front[8]) || n < 2 || n > PC__WEIGHTS_HEADER_MAX)
         return no_file(w);
     if ((int64_t)n > size - 8)
         return pc__fail(PC_ERR_FORMAT, "%s is truncated in its header", w->path);

@@ -90,7 +90,11 @@ static pc_status take_tensor(const pc_weights *w, pc__json *in, pc__text *text, 
             break;
         while (which < 3 && strcmp(text->data, keys[which]) != 0)
             which++;
-        if (which == 3 || seen[which])
+        if (which == 3) { /* what others note there */
+            pc__json_skip(in);
+            continue;
+        }
+        if (seen[which])
             return unreadable(w);
         seen[which] = true;
         PC__TRY(which == 0 ? take_type(w, in, text, t) : which == 1 ? take_shape(w, in, t) : take_offsets(w, in, t));

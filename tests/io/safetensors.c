@@ -236,6 +236,24 @@ static void writing(void **state)
     pc_tensor_free(none);
 }
 
+/* As the format's own reader has it. */
+static void space_and_more_keys(void **state)
+{
+    (void)state;
+    static const char *const headers[] = {
+        " \t\r\n{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}",
+        "{\"a\":{\"by\":\"me\",\"dtype\":\"F32\",\"shape\":[2],\"by\":{\"x\":[1,-2.5e3,null,true,{}]},"
+        "\"data_offsets\":[0,8],\"\":1}}"};
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
+        write_file(headers[i], 8);
+        pc_weights *file = pc_weights_open(path);
+        assert_not_null_ok(file);
+        assert_int_equal(pc_weights_count(file), 1);
+        has(file, "a", PC_F32, 1, (double[]){0, 0});
+        pc_weights_free(file);
+    }
+}
+
 static void wrong_files(void **state)
 {
     (void)state;
@@ -271,6 +289,10 @@ static void wrong_files(void **state)
         {"{" A, 8, "cannot be understood"},
         {"{\"a\"", 8, "cannot be understood"},
         {"[]", 0, "is not a safetensors file"},
+        {"        ", 0, "cannot be understood"},
+        {"\f{}", 0, "is not a safetensors file"},
+        {"{\"a\":{\"x\":nul,\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8, "cannot be understood"},
+        {"{\"a\":{\"x\":1}}", 0, "cannot be understood"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         write_file(wrong[i].header, wrong[i].bytes);
@@ -298,6 +320,7 @@ int main(void)
         cmocka_unit_test(parts_by_prefix),
         cmocka_unit_test(wrong_kinds_of_numbers),
         cmocka_unit_test(writing),
+        cmocka_unit_test(space_and_more_keys),
         cmocka_unit_test(wrong_files),
     };
     return cmocka_run_group_tests(tests, make_path, drop_path);
