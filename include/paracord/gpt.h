@@ -83,7 +83,8 @@ PC_API PC_MUST_USE pc_module *pc_gpt_cut(const pc_module *gpt, pc_group *group);
  * NULL: PC_ERR_FILE, PC_ERR_FORMAT, PC_ERR_UNSUPPORTED (another architecture), PC_ERR_NOT_FOUND and PC_ERR_SHAPE name the tensor. */
 PC_API PC_MUST_USE pc_module *pc_gpt_open(const char *folder, pc_device device);
 
-/* Write these two files into a folder, which is made. A network that is cut is put together: all ranks of its group call it,
+/* Write these two files into a folder, which is made. The tokens that texts begin and end with are those of the tokenizer that it
+ * was trained with by pc_gpt_train, or of the config.json that it was opened by. A network that is cut is put together: all ranks of its group call it,
  * the first one writes, and an error there is every rank's. */
 PC_API PC_MUST_USE pc_status pc_gpt_save(const pc_module *gpt, const char *folder);
 

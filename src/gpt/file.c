@@ -32,6 +32,7 @@ static pc_status path_of(const char *folder, const char *name, char path[PATH_MA
 
 typedef struct config {
     pc_gpt_options o;
+    pc__gpt_ends ends;
     pc__text word;
     char type[32], activation[32];
     double eps;
@@ -49,6 +50,21 @@ static void take_int(pc__json *in, int *to)
     int64_t number;
     if (pc__json_whole(in, &number))
         *to = number > INT_MAX ? INT_MAX : (int)number;
+}
+
+/* A number or null; a list of several is passed over. */
+static void take_token(pc__json *in, int64_t *to)
+{
+    double number;
+    const bool none = pc__json_ahead(in, 'n');
+    bool is_number = pc__json_ahead(in, '-');
+    for (char digit = '0'; digit <= '9'; digit++)
+        is_number |= pc__json_ahead(in, digit);
+    *to = none ? PC__GPT_NO_TOKEN : PC__GPT_UNSAID;
+    if (!is_number)
+        pc__json_skip(in);
+    else if (pc__json_number_in(in, &number) && number >= 0 && number <= INT_MAX)
+        *to = (int64_t)number;
 }
 
 static void take_entry(pc__json *in, config *c)
@@ -73,6 +89,10 @@ static void take_entry(pc__json *in, config *c)
     }
     if (strcmp(key, "vocab_size") == 0)
         (void)pc__json_whole(in, &c->o.vocabulary);
+    else if (strcmp(key, "bos_token_id") == 0)
+        take_token(in, &c->ends.begin);
+    else if (strcmp(key, "eos_token_id") == 0)
+        take_token(in, &c->ends.end);
     else if (strcmp(key, "layer_norm_epsilon") == 0)
         (void)pc__json_number_in(in, &c->eps);
     else if (strcmp(key, "resid_pdrop") == 0)
@@ -102,12 +122,13 @@ static pc_status check_config(const char *path, const config *c)
     return PC_OK;
 }
 
-static pc_status read_config(const char *path, pc_gpt_options *options)
+static pc_status read_config(const char *path, pc_gpt_options *options, pc__gpt_ends *ends)
 {
     uint8_t *file;
     size_t n;
     PC__TRY(pc__file_read(path, &file, &n));
     config c = {.o = {.layers = 12, .heads = 12, .width = 768, .context = 1024, .vocabulary = 50257},
+                .ends = {PC__GPT_UNSAID, PC__GPT_UNSAID},
                 .type = "gpt2",
                 .activation = "gelu_new",
                 .eps = PC__GPT_EPS,
@@ -122,10 +143,19 @@ static pc_status read_config(const char *path, pc_gpt_options *options)
     pc__text_free(&c.word);
     pc__free(file);
     *options = c.o;
+    *ends = c.ends;
     return status;
 }
 
-static pc_status write_config(const char *path, const pc_gpt_options *o)
+static void add_token(pc__text *out, const char *name, int64_t token)
+{
+    if (token == PC__GPT_NO_TOKEN)
+        pc__text_add(out, "  \"%s\": null,\n", name);
+    else if (token >= 0)
+        pc__text_add(out, "  \"%s\": %lld,\n", name, (long long)token);
+}
+
+static pc_status write_config(const char *path, const pc_gpt_options *o, const pc__gpt_ends *ends)
 {
     pc__text out = {0};
     pc__text_add(
@@ -140,6 +170,8 @@ static pc_status write_config(const char *path, const pc_gpt_options *o)
         pc__json_number(&out, o->dropout);
         pc__text_add(&out, ",\n");
     }
+    add_token(&out, "bos_token_id", ends->begin);
+    add_token(&out, "eos_token_id", ends->end);
     pc__text_add(&out, "  \"tie_word_embeddings\": true\n}\n");
     const pc_status status = out.failed ? PC_ERR_MEMORY : pc__file_write(path, out.data, out.length);
     pc__text_free(&out);
@@ -249,11 +281,14 @@ pc_module *pc_gpt_open(const char *folder, pc_device device)
     PC__NEED_OR(NULL, folder);
     char path[PATH_MAX];
     pc_gpt_options options;
+    pc__gpt_ends ends;
     if (pc__device_check(device, "pc_gpt_open") != PC_OK || path_of(folder, "config.json", path) != PC_OK ||
-        read_config(path, &options) != PC_OK || path_of_weights(folder, path) != PC_OK ||
+        read_config(path, &options, &ends) != PC_OK || path_of_weights(folder, path) != PC_OK ||
         pc__gpt_check(&options) != PC_OK)
         return NULL;
     pc_module *gpt = pc__gpt_make(&options, false);
+    if (gpt)
+        *pc__gpt_ends_of(gpt) = ends;
     if (gpt && read_weights(path, gpt, options.layers) == PC_OK && pc_module_to(gpt, device, PC_F32) == PC_OK)
         return gpt;
     pc_module_free(gpt);
@@ -289,7 +324,7 @@ static pc_status save(const pc_module *gpt, const pc_gpt_options *o, const char 
     char path[PATH_MAX];
     PC__TRY(pc__folder_make(folder));
     PC__TRY(path_of(folder, "config.json", path));
-    PC__TRY(write_config(path, o));
+    PC__TRY(write_config(path, o, pc__gpt_ends_of(gpt)));
     PC__TRY(path_of(folder, "model.safetensors", path));
     return write_weights(path, gpt);
 }

@@ -299,14 +299,27 @@ static pc_module *transformer(const maker *m)
     return checked(module, status);
 }
 
+/* The module's own; options first, as others read them alone. */
+typedef struct own {
+    pc_gpt_options o;
+    pc__gpt_ends ends;
+} own;
+
+pc__gpt_ends *pc__gpt_ends_of(const pc_module *gpt)
+{
+    return &((own *)pc_module_data(gpt))->ends;
+}
+
 pc_module *pc__gpt_make(const pc_gpt_options *options, bool draw)
 {
-    pc_module *module = pc_module_new(&pc__gpt_class, sizeof *options);
+    enum { GPT2 = 50256 };
+    pc_module *module = pc_module_new(&pc__gpt_class, sizeof(own));
     if (!module)
         return NULL;
-    pc_gpt_options *o = pc_module_data(module);
-    *o = *options;
-    o->size = NULL;
-    const maker m = {o, draw};
+    own *made = pc_module_data(module);
+    const int end = options->vocabulary > GPT2 ? PC__GPT_UNSAID : PC__GPT_NO_TOKEN;
+    *made = (own){.o = *options, .ends = {end, end}};
+    made->o.size = NULL;
+    const maker m = {&made->o, draw};
     return checked(module, pc_module_add_child(module, "transformer", transformer(&m)));
 }

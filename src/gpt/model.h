@@ -19,6 +19,14 @@ pc_module *pc__gpt_make(const pc_gpt_options *options, bool draw);
 /* Its options, resolved; NULL, with PC_ERR_ARGUMENT for `who`, for other modules. */
 const pc_gpt_options *pc__gpt_of(const pc_module *module, const char *who);
 
+/* What config.json says, and is to say, of the tokens that texts begin and end with: their numbers, that there is none, or
+ * nothing, which transformers takes for GPT-2's 50256. */
+typedef struct pc__gpt_ends {
+    int64_t begin, end;
+} pc__gpt_ends;
+enum { PC__GPT_NO_TOKEN = -1, PC__GPT_UNSAID = -2 };
+pc__gpt_ends *pc__gpt_ends_of(const pc_module *gpt);
+
 /* Whether other ranks have other parts of it; PC_ERR_UNSUPPORTED for `who` where they do. */
 static inline bool pc__gpt_is_cut(const pc_gpt_options *o)
 {

@@ -44,6 +44,8 @@ pc_module *pc_gpt_cut(const pc_module *gpt, pc_group *group)
         return NULL;
     const pc_tensor *any = pc__module_own(pc__gpt_part(gpt, PC__GPT_TOKENS), "weight");
     pc_module *part = pc__gpt_make(&o, false);
+    if (part)
+        *pc__gpt_ends_of(part) = *pc__gpt_ends_of(gpt);
     if (part && pc_module_to(part, pc_tensor_device(any), (pc_dtype)any->dtype) == PC_OK &&
         pc_tensor_parallel_cut(part, gpt) == PC_OK)
         return part;
@@ -70,6 +72,8 @@ pc_status pc__gpt_join(const pc_module *gpt, pc_module **whole)
     pc_group *group = o.group;
     o.group = NULL;
     *whole = first ? pc__gpt_make(&o, false) : NULL;
+    if (*whole)
+        *pc__gpt_ends_of(*whole) = *pc__gpt_ends_of(gpt);
     o.group = group;
     pc_status status = first && !*whole ? pc_error_last()->status : PC_OK;
     status = pc__gpt_share_status(&o, status);

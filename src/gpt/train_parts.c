@@ -78,6 +78,17 @@ static pc_module *open_network(const pc__gpt_training *t)
     return part;
 }
 
+/* The tokenizer says them, but what the network's own file has said stays. */
+static void set_ends(const pc__gpt_training *t)
+{
+    pc__gpt_ends *ends = pc__gpt_ends_of(t->gpt);
+    if (!t->tokenizer)
+        return;
+    const int64_t end = pc_tokenizer_end(t->tokenizer) >= 0 ? pc_tokenizer_end(t->tokenizer) : PC__GPT_NO_TOKEN;
+    ends->begin = ends->begin >= 0 ? ends->begin : end;
+    ends->end = ends->end >= 0 ? ends->end : end;
+}
+
 /* What was asked for of a network that is there already must be so. */
 static pc_status check_made(const pc__gpt_training *t, const pc_gpt_options *made)
 {
@@ -108,6 +119,7 @@ static pc_status make_network(pc__gpt_training *t)
     if (!t->gpt)
         return pc_error_last()->status;
     const pc_gpt_options *made = pc__gpt_of(t->gpt, "pc_gpt_train");
+    set_ends(t);
     PC__TRY(check_made(t, made));
     if (made->vocabulary < net.vocabulary)
         return pc__fail(PC_ERR_ARGUMENT, "%s: the tokenizer has %lld tokens and the network %lld", t->o.from,

@@ -250,6 +250,43 @@ static void files_come_back(void **state)
     pc_module_free(again);
 }
 
+/* Tokens that texts begin and end with are written as they were read. */
+static void ends_are_kept(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *read, *written;
+    } ends[] = {{"\"bos_token_id\": 3, \"eos_token_id\": 4", "\"bos_token_id\": 3,\n  \"eos_token_id\": 4,"},
+                {"\"bos_token_id\": null, \"eos_token_id\": 0", "\"bos_token_id\": null,\n  \"eos_token_id\": 0,"},
+                {"\"bos_token_id\": [5, 6], \"eos_token_id\": 4", "\"eos_token_id\": 4,"},
+                {"\"n_ctx\": 16", NULL}};
+    char folder[] = "/tmp/paracord-gpt-XXXXXX", config[128], weights[128], text[256];
+    assert_non_null(mkdtemp(folder));
+    snprintf(config, sizeof config, "%s/config.json", folder);
+    snprintf(weights, sizeof weights, "%s/model.safetensors", folder);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(symlink(GOLDEN "/model.safetensors", weights), 0);
+        snprintf(text, sizeof text,
+                 "{\"n_layer\": 2, \"n_head\": 3, \"n_embd\": 12, \"n_positions\": 16, \"vocab_size\": 23, %s}",
+                 ends[i].read);
+        assert_ok(pc__file_write(config, text, strlen(text)));
+        pc_module *gpt = pc_gpt_open(folder, test_device());
+        assert_not_null_ok(gpt);
+        assert_int_equal(unlink(weights), 0);
+        assert_ok(pc_gpt_save(gpt, folder));
+        uint8_t *written;
+        size_t n;
+        assert_ok(pc__file_read(config, &written, &n));
+        if (ends[i].written ? !strstr((char *)written, ends[i].written) : strstr((char *)written, "token_id") != NULL)
+            fail_msg("%s", (char *)written);
+        pc__free(written);
+        pc_module_free(gpt);
+        assert_int_equal(unlink(weights), 0);
+    }
+    unlink(config);
+    rmdir(folder);
+}
+
 static void other_sizes_are_refused(void **state)
 {
     (void)state;
@@ -348,6 +385,7 @@ int main(void)
         cmocka_unit_test(kept_keys_change_nothing),
         cmocka_unit_test(older_folders),
         cmocka_unit_test(files_come_back),
+        cmocka_unit_test(ends_are_kept),
         cmocka_unit_test(other_sizes_are_refused),
         cmocka_unit_test(sizes),
         cmocka_unit_test(learns),

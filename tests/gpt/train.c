@@ -247,6 +247,21 @@ static void a_rotten_checkpoint(void **state)
     pc__free(bytes);
 }
 
+/* What transformers takes for the end of a text; -1: nothing. */
+static void ends_with_token(const char *run, long token)
+{
+    char path[160], begin[64], end[64];
+    uint8_t *config;
+    size_t n;
+    snprintf(path, sizeof path, "%s/config.json", in_folder(run));
+    assert_ok(pc__file_read(path, &config, &n));
+    snprintf(begin, sizeof begin, token < 0 ? "\"bos_token_id\": null," : "\"bos_token_id\": %ld,", token);
+    snprintf(end, sizeof end, token < 0 ? "\"eos_token_id\": null," : "\"eos_token_id\": %ld,", token);
+    assert_non_null(strstr((char *)config, begin));
+    assert_non_null(strstr((char *)config, end));
+    pc__free(config);
+}
+
 static void from_another_network(void **state)
 {
     (void)state;
@@ -273,6 +288,9 @@ static void from_another_network(void **state)
     assert_ok(pc_gpt_train(options, &summary));
     pc_tokenizer *pairs = pc_tokenizer_open(in_folder("c"));
     assert_int_equal(pc_tokenizer_size(pairs), 300);
+    assert_true(pc_tokenizer_end(pairs) >= 0);
+    ends_with_token("a", -1);
+    ends_with_token("c", (long)pc_tokenizer_end(pairs));
     pc_tokenizer_free(pairs);
 }
 
