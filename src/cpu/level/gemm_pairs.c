@@ -18,10 +18,11 @@ enum {
     GROUP = 1 << 17,     /* and numbers: they stay in the second-level cache */
     ON_STACK = 1 << 14,  /* bytes of a small product */
     FEW_ROWS = 4,        /* that are multiplied along k, */
-    DOT_ROWS = 64,       /* or so many at most */
+    DOT_ROWS = 64,       /* or so many at most; of a task there */
     DOT_DEPTH = 256,     /* where k is this at least, which pays for adding up vectors */
     DOT_DEPTH_FEW = 64,  /* with few rows */
-    DOT_COLUMNS = 24,    /* of a task there */
+    DOT_COLUMNS = 24,    /* of a task there, */
+    DOT_COLUMNS_FEW = 8, /* which are multiplied along k with any rows, as a tile has many more */
     FEW_COLUMNS = 1024,  /* of a task of few rows by rows of B */
     FEW_LEAST = 1 << 16, /* numbers of B for one row, and eight times as many for each one more */
 };
@@ -43,26 +44,29 @@ static void dots_task(void *context, int64_t task)
 {
     const half_product *p = context;
     const pc__gemm *g = p->g;
-    const int64_t first = task * DOT_COLUMNS, columns = PC__MIN(DOT_COLUMNS, g->n - first);
+    const int64_t across = (g->n + DOT_COLUMNS - 1) / DOT_COLUMNS, row = task / across * DOT_ROWS;
+    const int64_t first = task % across * DOT_COLUMNS, columns = PC__MIN(DOT_COLUMNS, g->n - first);
+    const int64_t rows = PC__MIN(DOT_ROWS, g->m - row);
     float values[DOT_ROWS * DOT_COLUMNS];
     for (int64_t j = 0; j < columns; j += PAIR_DOT_COLUMNS)
-        for (int64_t r = 0; r < g->m; r += PAIR_DOT_ROWS) {
+        for (int64_t r = 0; r < rows; r += PAIR_DOT_ROWS) {
             const pair_dot d = {.k = g->k,
-                                .a = half_at(g->a, r * g->a_rs),
+                                .a = half_at(g->a, (row + r) * g->a_rs),
                                 .a_row = g->a_rs,
                                 .b = half_at(g->b, (first + j) * g->b_cs),
                                 .b_column = g->b_cs,
                                 .values = values + r * columns + j,
                                 .value_row = columns};
-            pair_dot_run(&d, PC__MIN(PAIR_DOT_ROWS, g->m - r), PC__MIN(PAIR_DOT_COLUMNS, columns - j));
+            pair_dot_run(&d, PC__MIN(PAIR_DOT_ROWS, rows - r), PC__MIN(PAIR_DOT_COLUMNS, columns - j));
         }
-    finish_block(p, values, 0, g->m, first, columns);
+    finish_block(p, values, row, rows, first, columns);
 }
 
 static bool is_along(const pc__gemm *g)
 {
-    return g->a_cs == 1 && g->b_rs == 1 &&
-           (g->m <= FEW_ROWS ? g->k >= DOT_DEPTH_FEW : g->m <= DOT_ROWS && g->k >= DOT_DEPTH);
+    const int64_t few = PC__MIN(g->m, g->n);
+    const bool narrow = g->m <= DOT_ROWS || g->n <= DOT_COLUMNS_FEW;
+    return g->a_cs == 1 && g->b_rs == 1 && (few <= FEW_ROWS ? g->k >= DOT_DEPTH_FEW : narrow && g->k >= DOT_DEPTH);
 }
 
 /* --- few rows by rows of B where they lie --- */
@@ -262,7 +266,8 @@ pc_status PC__K(gemm_pairs)(const half_product *p)
         return in_few_rows(p);
     if (!is_along(g))
         return in_panels(p);
-    pc__parallel(pc__threads((g->m + 8) * g->n * g->k), (g->n + DOT_COLUMNS - 1) / DOT_COLUMNS, dots_task, (void *)p);
+    const int64_t across = (g->n + DOT_COLUMNS - 1) / DOT_COLUMNS, down = (g->m + DOT_ROWS - 1) / DOT_ROWS;
+    pc__parallel(pc__threads((g->m + 8) * g->n * g->k), across * down, dots_task, (void *)p);
     return PC_OK;
 }
 
