@@ -2,6 +2,7 @@
 #ifndef CLI_CLOUD_H
 #define CLI_CLOUD_H
 
+#include <limits.h>
 #include <paracord-tools/cloud.h>
 
 #include "command.h"
@@ -16,13 +17,15 @@ typedef struct cli_cloud_settings {
     bool fractions, old;
 } cli_cloud_settings;
 
+#define CLI_CLOUD_REGION "us-east-1"
+
 /* Rows of options for commands whose settings are, or begin with, the struct above. */
 #define CLI_CLOUD_SHARED                                                                                               \
     {"region",                                                                                                         \
      0,                                                                                                                \
      CLI_TEXT,                                                                                                         \
      offsetof(cli_cloud_settings, region),                                                                             \
-     "us-east-1",                                                                                                      \
+     CLI_CLOUD_REGION,                                                                                                 \
      "NAME",                                                                                                           \
      .help = "The region whose prices count",                                                                          \
      .group = "Prices"},                                                                                               \
@@ -91,6 +94,11 @@ char *cli_cloud_gpus(const pc_cloud_instance *instance, char text[CLI_CLOUD_TEXT
 /* "10.493", "unknown" */
 char *cli_cloud_dollars(double usd, char text[CLI_CLOUD_TEXT_MAX]);
 
+/* What the next command needs to mean the same prices: " --region eu-central-1 --catalogue 'my list.txt'", quoted for a
+ * shell; "" where the defaults do. */
+#define CLI_CLOUD_OPTIONS_MAX (2 * PATH_MAX)
+char *cli_cloud_options(const cli_cloud_settings *settings, char text[CLI_CLOUD_OPTIONS_MAX]);
+
 /* "0.4 s", "12 min", "3.1 h", "12 days" */
 char *cli_cloud_time(double seconds, char text[CLI_CLOUD_TEXT_MAX]);
 
@@ -112,7 +120,7 @@ typedef struct cli_cloud_prices {
 } cli_cloud_prices;
 void cli_cloud_add_price(cli_cloud_prices *prices, const pc_cloud_price *price);
 const char *cli_cloud_mark(const cli_cloud_prices *prices, const pc_cloud_price *price); /* "", "a", "b" */
-void cli_cloud_print_prices(const cli_cloud_prices *prices, const pc_cloud *cloud);
+void cli_cloud_print_prices(const cli_cloud_prices *prices, const pc_cloud *cloud, const cli_cloud_settings *settings);
 
 /* The option of cloud pick that takes what was left out: "--vendor amd"; "" where there is none. */
 const char *cli_cloud_option(pc_cloud_misfit misfit, const pc_cloud_family *family, char text[CLI_CLOUD_TEXT_MAX]);

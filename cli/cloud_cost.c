@@ -173,7 +173,7 @@ static void print_text(const cli_call *call, const pc_cloud *cloud, const pc_clo
     putchar('\n');
     cli_cloud_note("Model     ", how(text));
     print_left_out(cloud, job, s->cloud.region);
-    cli_cloud_print_prices(&prices, cloud);
+    cli_cloud_print_prices(&prices, cloud, &s->cloud);
 }
 
 static void number(const char *key, double value)

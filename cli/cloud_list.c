@@ -88,7 +88,7 @@ static void print_row(const pc_cloud_offer *offer, const cli_cloud_prices *price
            i->sagemaker ? "ml." : "-", i->sagemaker ? i->name : "");
 }
 
-static void print_text(const pc_cloud *cloud, pc_cloud_offer *const *rows, int count)
+static void print_text(const pc_cloud *cloud, pc_cloud_offer *const *rows, int count, const cli_cloud_settings *s)
 {
     const pc_cloud_family *family = NULL;
     cli_cloud_prices prices = {.count = 0};
@@ -111,7 +111,7 @@ static void print_text(const pc_cloud *cloud, pc_cloud_offer *const *rows, int c
         print_row(rows[i], &prices);
     }
     putchar('\n');
-    cli_cloud_print_prices(&prices, cloud);
+    cli_cloud_print_prices(&prices, cloud, s);
 }
 
 static void print_json(const pc_cloud *cloud, pc_cloud_offer *const *rows, int count)
@@ -145,7 +145,10 @@ static int list(const cli_call *call, const pc_cloud *cloud, pc_cloud_offer *off
                   "no machine of the catalogue has all of that; paracord cloud list shows what there is");
         return CLI_FAILED;
     }
-    (s->json ? print_json : print_text)(cloud, rows, found);
+    if (s->json)
+        print_json(cloud, rows, found);
+    else
+        print_text(cloud, rows, found, s);
     return CLI_FINE;
 }
 

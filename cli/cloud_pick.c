@@ -69,8 +69,9 @@ static const char *link_name(const char *link)
                                          : link;
 }
 
-static void print_choice(const pc_cloud_offer *offer)
+static void print_choice(const pc_cloud_offer *offer, const cli_cloud_settings *s)
 {
+    char options[CLI_CLOUD_OPTIONS_MAX];
     char gpus[CLI_CLOUD_TEXT_MAX], usd[CLI_CLOUD_TEXT_MAX], line[256];
     const pc_cloud_instance *i = offer->instance;
     const pc_cloud_family *f = i->family;
@@ -90,7 +91,8 @@ static void print_choice(const pc_cloud_offer *offer)
         cli_cloud_note("! ", pc_cloud_trap(i));
     if (i->sagemaker)
         printf("  SageMaker has it as ml.%s\n", i->name);
-    printf("  Start it:%sparacord cloud run %s\n", cli_cloud_narrow() ? "\n    " : " ", i->name);
+    printf("  Start it:%sparacord cloud run %s%s\n", cli_cloud_narrow() ? "\n    " : " ", i->name,
+           cli_cloud_options(s, options));
 }
 
 static void print_row(const pc_cloud_offer *offer, const cli_cloud_prices *prices)
@@ -130,7 +132,7 @@ static void print_left_out(const pc_cloud_offer *offers, int count, const cli_cl
         cli_cloud_note("  Prices unknown here of sizes of ", unpriced);
 }
 
-static void print_text(const pc_cloud *cloud, const pc_cloud_offer *offers, int count, const char *order)
+static void print_text(const pc_cloud *cloud, const pc_cloud_offer *offers, int count, const cli_cloud_settings *s)
 {
     char heading[64];
     cli_cloud_prices prices = {.count = 0};
@@ -140,16 +142,16 @@ static void print_text(const pc_cloud *cloud, const pc_cloud_offer *offers, int 
         cli_cloud_add_price(&prices, &offers[i].price);
     while ((offer = next_left_out(offers, count, offers[0].price.usd, &at)))
         cli_cloud_add_price(&prices, &offer->price);
-    print_choice(&offers[0]);
+    print_choice(&offers[0], s);
     if (count > 1 && !offers[1].misfit) {
-        snprintf(heading, sizeof heading, "\nThe next, %s first", !strcmp(order, "value") ? "best value" : order);
+        snprintf(heading, sizeof heading, "\nThe next, %s first", !strcmp(s->order, "value") ? "best value" : s->order);
         cli_cloud_heading(heading);
     }
     for (int i = 1; i <= OTHERS && i < count && !offers[i].misfit; i++)
         print_row(&offers[i], &prices);
     print_left_out(offers, count, &prices);
     putchar('\n');
-    cli_cloud_print_prices(&prices, cloud);
+    cli_cloud_print_prices(&prices, cloud, s);
 }
 
 static void print_offer(const pc_cloud_offer *offer)
@@ -210,7 +212,7 @@ static int run(const cli_call *call)
     else if (s->json)
         print_json(cloud, offers, count, s->use);
     else
-        print_text(cloud, offers, count, s->order);
+        print_text(cloud, offers, count, s);
     pc_cloud_offers_free(offers);
     pc_cloud_free(cloud);
     return status;

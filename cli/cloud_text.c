@@ -111,19 +111,39 @@ static int age_in_days(const char *date)
     return (int)floor(difftime(time(NULL), timegm(&then)) / 86400);
 }
 
-void cli_cloud_print_prices(const cli_cloud_prices *prices, const pc_cloud *cloud)
+char *cli_cloud_options(const cli_cloud_settings *s, char text[CLI_CLOUD_OPTIONS_MAX])
 {
-    char line[512];
+    text[0] = 0;
+    FILE *out = fmemopen(text, CLI_CLOUD_OPTIONS_MAX, "w");
+    if (!out)
+        return text;
+    if (strcmp(s->region, CLI_CLOUD_REGION) != 0) {
+        fputs(" --region ", out);
+        cli_print_shell(out, s->region);
+    }
+    if (s->catalogue) {
+        fputs(" --catalogue ", out);
+        cli_print_shell(out, s->catalogue);
+    }
+    fclose(out);
+    return text;
+}
+
+void cli_cloud_print_prices(const cli_cloud_prices *prices, const pc_cloud *cloud, const cli_cloud_settings *settings)
+{
+    char options[CLI_CLOUD_OPTIONS_MAX], line[CLI_CLOUD_OPTIONS_MAX + 512];
     bool old = false;
     for (int i = 0; i < prices->count; i++) {
         const pc_cloud_price *list = &prices->lists[i];
         int age = age_in_days(list->date);
         old = old || age > 30;
         const char *mark = cli_cloud_mark(prices, list);
-        snprintf(line, sizeof line, "%s%sUS dollars an hour, Linux, on demand, %s, of %s%s; from %s.%s", mark,
-                 *mark ? ": " : "", list->region, list->date, age > 30 ? " and older than a month" : "",
-                 list->source ? list->source->text : "the catalogue",
-                 old && i == prices->count - 1 ? " Prices move: paracord cloud update." : "");
+        int n = snprintf(line, 512, "%s%sUS dollars an hour, Linux, on demand, %s, of %s%s; from %s.", mark,
+                         *mark ? ": " : "", list->region, list->date, age > 30 ? " and older than a month" : "",
+                         list->source ? list->source->text : "the catalogue");
+        if (old && i == prices->count - 1 && n < 512)
+            snprintf(line + n, sizeof line - (size_t)n, " Prices move: paracord cloud update%s.",
+                     cli_cloud_options(settings, options));
         cli_cloud_note(i ? "        " : "Prices  ", line);
     }
     if (strcmp(pc_cloud_path(cloud), "built in") != 0) {

@@ -2,6 +2,7 @@
 #include "job.h"
 
 #include <limits.h>
+#include <paracord-tools/cloud.h>
 
 #if PC_HAVE_CJSON
 #include <cjson/cJSON.h>
@@ -281,6 +282,33 @@ static void the_script_ends_the_machine(void **state)
     }
 }
 
+/* What is told to run next means the catalogue and the region of what was just printed. */
+static void the_next_command_has_the_same_prices(void **state)
+{
+    (void)state;
+    size_t n;
+    test_path file = joined(root.s, "my list");
+    pc_cloud *cloud = pc_cloud_open_builtin();
+    assert_non_null(cloud);
+    assert_int_equal(pc_cloud_save(cloud, file.s), PC_OK);
+    pc_cloud_free(cloud);
+    char *catalogue = content(root.s, "my list", &n);
+    for (char *at = catalogue; (at = strstr(at, "| us-east-1 |")); at += 13)
+        memcpy(at, "| eu-west-3 |", 13);
+    put_bytes(root.s, "my list", catalogue, n);
+    free(catalogue);
+    char words[PATH_MAX + 128];
+    setenv("COLUMNS", "1000", 1);
+    run(&e, "cloud", "pick", "--catalogue", file.s, "--region", "eu-west-3");
+    assert_went_well(&e);
+    snprintf(words, sizeof words, "paracord cloud run g4dn.xlarge --region eu-west-3 --catalogue '%s'\n", file.s);
+    assert_prints(words);
+    run(&e, "cloud", "list", "g6", "--catalogue", file.s, "--region", "eu-west-3");
+    assert_prints("update --region eu-west-3");
+    assert_prints("--catalogue");
+    setenv("COLUMNS", "80", 1);
+}
+
 #if PC_HAVE_CJSON
 
 #define LIST_JSON(type, region, usd)                                                                                   \
@@ -329,6 +357,7 @@ static void update_takes_prices(void **state)
     assert_went_well(&e);
     run(&e, "cloud", "pick", "--region", "eu-central-1", "--for", "infer");
     assert_int_equal(strncmp(e.out, "g5.xlarge  $1.258", 17), 0);
+    assert_prints("  Start it: paracord cloud run g5.xlarge --region eu-central-1\n");
     assert_prints("  Prices unknown here of sizes of p6-b200,");
     assert_no_wide_line();
     run(&e, "cloud", "pick", "--region", "eu-central-1", "--memory", "40", "--for", "train");
@@ -513,6 +542,7 @@ int main(void)
         cmocka_unit_test(wrong_words_are_named),
         cmocka_unit_test(run_prints_and_runs_nothing),
         cmocka_unit_test(the_script_ends_the_machine),
+        cmocka_unit_test(the_next_command_has_the_same_prices),
 #if PC_HAVE_CJSON
         cmocka_unit_test(update_takes_prices),
         cmocka_unit_test(update_runs_the_users_aws),
