@@ -125,6 +125,14 @@ void cli_cloud_print_prices(const cli_cloud_prices *prices, const pc_cloud *clou
 /* The option of cloud pick that takes what was left out: "--vendor amd"; "" where there is none. */
 const char *cli_cloud_option(pc_cloud_misfit misfit, const pc_cloud_family *family, char text[CLI_CLOUD_TEXT_MAX]);
 
+/* It could be rented by the hour, if only its price were known here. */
+bool cli_cloud_is_unpriced(const pc_cloud_offer *offer);
+
+/* Why it was left out, and the options that take it: "It is NVIDIA, not AMD (--vendor nvidia takes it)". */
+#define CLI_CLOUD_REASON_MAX 512
+const char *cli_cloud_reason(const pc_cloud_offer *offer, const cli_cloud_settings *settings,
+                             char text[CLI_CLOUD_REASON_MAX]);
+
 /* The error of a wish that no machine meets: what comes nearest to it. The status of the command. */
 int cli_cloud_nothing(const cli_call *call, const pc_cloud *cloud, const pc_cloud_pick_options *wish,
                       const pc_cloud_offer *offers, int count);

@@ -8,36 +8,6 @@
 
 #define OTHERS 5
 
-const char *cli_cloud_option(pc_cloud_misfit misfit, const pc_cloud_family *family, char text[CLI_CLOUD_TEXT_MAX])
-{
-    const char *option = misfit == PC_CLOUD_VENDOR     ? "--vendor "
-                         : misfit == PC_CLOUD_ARCH     ? "--arch "
-                         : misfit == PC_CLOUD_FRACTION ? "--fractions"
-                         : misfit == PC_CLOUD_OLD      ? "--old"
-                                                       : "";
-    const char *value = misfit == PC_CLOUD_VENDOR ? family->gpu->vendor : misfit == PC_CLOUD_ARCH ? family->arch : "";
-    snprintf(text, CLI_CLOUD_TEXT_MAX, "%s%s", option, value);
-    return text;
-}
-
-/* It could be rented by the hour, if only its price were known here. */
-static bool is_unpriced(const pc_cloud_offer *offer)
-{
-    return offer->misfit == PC_CLOUD_NO_PRICE && !offer->instance->family->blocks;
-}
-
-/* Why it was left out, and the option that takes it. */
-static const char *reason(const pc_cloud_offer *offer, char text[512])
-{
-    char option[CLI_CLOUD_TEXT_MAX];
-    const pc_cloud_family *f = offer->instance->family;
-    const char *trap = pc_cloud_trap(offer->instance);
-    bool any = *cli_cloud_option(offer->misfit, f, option);
-    const char *why = is_unpriced(offer) ? "its price is unknown" : trap ? trap : "";
-    snprintf(text, 512, "%s%s%s%s", why, any ? " (" : "", option, any ? " takes it)" : "");
-    return text;
-}
-
 static bool is_left_out(const pc_cloud_offer *offer, double limit)
 {
     if (offer->misfit == PC_CLOUD_NO_PRICE)
@@ -108,7 +78,8 @@ static void print_row(const pc_cloud_offer *offer, const cli_cloud_prices *price
            cli_cloud_dollars(offer->price.usd, usd), cli_cloud_mark(prices, &offer->price));
 }
 
-static void print_left_out(const pc_cloud_offer *offers, int count, const cli_cloud_prices *prices)
+static void print_left_out(const pc_cloud_offer *offers, int count, const cli_cloud_prices *prices,
+                           const cli_cloud_settings *s)
 {
     const pc_cloud_offer *offer;
     int at = 0;
@@ -119,14 +90,14 @@ static void print_left_out(const pc_cloud_offer *offers, int count, const cli_cl
         if (!any)
             cli_cloud_heading("\nLeft out: cheaper or unpriced, but");
         any = true;
-        if (is_unpriced(offer)) {
+        if (cli_cloud_is_unpriced(offer)) {
             size_t n = strlen(unpriced);
             snprintf(unpriced + n, sizeof unpriced - n, "%s%s", n ? ", " : "", offer->instance->family->name);
             continue;
         }
         snprintf(lead, sizeof lead, "  %-18s %8s%s  ", offer->instance->name, cli_cloud_dollars(offer->price.usd, usd),
                  cli_cloud_mark(prices, &offer->price));
-        cli_cloud_note(lead, reason(offer, why));
+        cli_cloud_note(lead, cli_cloud_reason(offer, s, why));
     }
     if (unpriced[0])
         cli_cloud_note("  Prices unknown here of sizes of ", unpriced);
@@ -149,7 +120,7 @@ static void print_text(const pc_cloud *cloud, const pc_cloud_offer *offers, int 
     }
     for (int i = 1; i <= OTHERS && i < count && !offers[i].misfit; i++)
         print_row(&offers[i], &prices);
-    print_left_out(offers, count, &prices);
+    print_left_out(offers, count, &prices, s);
     putchar('\n');
     cli_cloud_print_prices(&prices, cloud, s);
 }
@@ -163,8 +134,9 @@ static void print_offer(const pc_cloud_offer *offer)
     putchar('}');
 }
 
-static void print_json(const pc_cloud *cloud, const pc_cloud_offer *offers, int count, const char *use)
+static void print_json(const pc_cloud *cloud, const pc_cloud_offer *offers, int count, const cli_cloud_settings *s)
 {
+    const char *use = s->use;
     putchar('{');
     cli_cloud_json_catalogue(cloud);
     printf(", \"speed_is\": \"%s\"", use && !strcmp(use, "infer")      ? "GB/s of memory"
@@ -183,7 +155,7 @@ static void print_json(const pc_cloud *cloud, const pc_cloud_offer *offers, int 
     const char *joint = "\n  ";
     for (int at = 0; (offer = next_left_out(offers, count, offers[0].price.usd, &at)); joint = ",\n  ") {
         printf("%s{\"why\": ", joint);
-        cli_json_text(stdout, reason(offer, why));
+        cli_json_text(stdout, cli_cloud_reason(offer, s, why));
         fputs(", ", stdout);
         cli_cloud_json(offer->instance, &offer->price);
         putchar('}');
@@ -210,7 +182,7 @@ static int run(const cli_call *call)
     else if (!count || offers[0].misfit)
         status = cli_cloud_nothing(call, cloud, &wish, offers, count);
     else if (s->json)
-        print_json(cloud, offers, count, s->use);
+        print_json(cloud, offers, count, s);
     else
         print_text(cloud, offers, count, s);
     pc_cloud_offers_free(offers);

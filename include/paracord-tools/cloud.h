@@ -151,7 +151,8 @@ typedef struct pc_cloud_offer {
     /* What counts for the use, of all accelerators: TFLOP/s in half precision for training (and any use), GB/s of
      * memory for inference, TFLOP/s in float32 for graphics. NaN: unknown. */
     double speed;
-    pc_cloud_misfit misfit;
+    pc_cloud_misfit misfit; /* the first of */
+    int misfits;            /* all of them: 1 << each, or'ed */
 } pc_cloud_offer;
 
 /* All instances with a verdict on each: those that fit first, in the order asked for (the cheapest; the fastest; the

@@ -98,6 +98,24 @@ static void pick_says_why(void **state)
     assert_prints("(--vendor amd takes it)");
     assert_prints("(--arch arm64");
     assert_prints("(--fractions takes it)");
+    setenv("COLUMNS", "96", 1);
+    static const char *const left_out[][5] = {
+        {"--vendor", "amd", NULL, NULL,
+         "It is NVIDIA, not AMD; it is a part of a GPU (--vendor nvidia --fractions take"},
+        {"--arch", "arm64", NULL, NULL, "Its CPU is x86-64, not Arm; it is a part of a GPU (--arch x86_64 --fractions"},
+        {"--arch", "arm64", "--gpus", "2",
+         "Its CPU is x86-64, not Arm; it is on its way out (--arch x86_64 --old take"},
+        {"--vendor", "intel", "--old", NULL, "It is NVIDIA, not Intel (--vendor nvidia takes it)"},
+        {"--vendor", "any", NULL, NULL, "A fraction of a GPU: 3 to 12 GB, and needs NVIDIA's GRID driver (--fractions"},
+    };
+    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++) {
+        run(&e, "cloud", "pick", left_out[i][0], left_out[i][1], left_out[i][2], left_out[i][3]);
+        assert_went_well(&e);
+        for (char *at = e.out; (at = strstr(at, "\n                               ")); at++) /* a reason in one line */
+            memmove(at + 1, at + 32, strlen(at + 32) + 1), *at = ' ';
+        assert_prints(left_out[i][4]);
+    }
+    setenv("COLUMNS", "80", 1);
     run(&e, "cloud", "pick", "--gpus", "4", "--budget", "1");
     assert_refused(&e, 1, "4 GPUs", "$1 an hour", "the cheapest that has the rest is g4dn.12xlarge at $");
     run(&e, "cloud", "pick", "--memory", "1000");

@@ -121,6 +121,30 @@ static pc_cloud_misfit misfit_of(const pc_cloud_pick_options *wish, const char *
     return misfit;
 }
 
+/* One that is something else in two ways needs two more wishes. */
+static void every_misfit_is_told(void **state)
+{
+    (void)state;
+    pc_cloud_offer *offers;
+    int count, seen = 0;
+    assert_ok(pc_cloud_pick(cloud, (pc_cloud_pick_options){.vendor = "amd", .budget = 0.3}, &offers, &count));
+    for (int i = 0; i < count; i++) {
+        const char *name = offers[i].instance->name;
+        int want = !strcmp(name, "g6f.large")     ? 1 << PC_CLOUD_VENDOR | 1 << PC_CLOUD_FRACTION
+                   : !strcmp(name, "p3.2xlarge")  ? 1 << PC_CLOUD_VENDOR | 1 << PC_CLOUD_OLD | 1 << PC_CLOUD_TOO_DEAR
+                   : !strcmp(name, "g4ad.xlarge") ? 1 << PC_CLOUD_TOO_DEAR
+                                                  : 0;
+        if (!want)
+            continue;
+        seen++;
+        assert_int_equal(offers[i].misfits, want);
+        assert_true(want & 1 << offers[i].misfit);
+        assert_int_equal(want & ((1 << offers[i].misfit) - 1), 0);
+    }
+    assert_int_equal(seen, 3);
+    pc_cloud_offers_free(offers);
+}
+
 /* Each trap is told from what it looks like. */
 static void traps_are_told_apart(void **state)
 {
@@ -204,11 +228,9 @@ static void nonsense_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(questions_are_answered),
-        cmocka_unit_test(traps_are_told_apart),
-        cmocka_unit_test(a_trap_of_several_is_none_of_one),
-        cmocka_unit_test(order_is_as_asked),
-        cmocka_unit_test(nonsense_is_refused),
+        cmocka_unit_test(questions_are_answered), cmocka_unit_test(every_misfit_is_told),
+        cmocka_unit_test(traps_are_told_apart),   cmocka_unit_test(a_trap_of_several_is_none_of_one),
+        cmocka_unit_test(order_is_as_asked),      cmocka_unit_test(nonsense_is_refused),
     };
     return cmocka_run_group_tests_name("cloud.pick", tests, prepare, tidy);
 }

@@ -12,27 +12,34 @@ static double speed_of(const pc_cloud_instance *instance, pc_cloud_use use)
     return one > 0 ? one * instance->gpus / instance->parts : NAN;
 }
 
-static pc_cloud_misfit judge(const pc_cloud_pick_options *wish, const pc_cloud_offer *offer)
+static bool differs(const char *wanted, const char *there)
+{
+    return strcmp(wanted, "any") != 0 && strcmp(wanted, there) != 0;
+}
+
+/* All that stands in the way: 1 << each misfit, or'ed. */
+static int judge(const pc_cloud_pick_options *wish, const pc_cloud_offer *offer)
 {
     const pc_cloud_instance *i = offer->instance;
-    const char *vendor = wish->vendor ? wish->vendor : "nvidia", *arch = wish->arch ? wish->arch : "x86_64";
-    if (wish->use && !(i->family->uses & (int)wish->use))
-        return PC_CLOUD_WRONG_USE;
-    if (i->memory_gb < wish->memory_gb || i->gpus < wish->gpus || i->vcpus < wish->vcpus)
-        return PC_CLOUD_TOO_LITTLE;
-    if (strcmp(vendor, "any") != 0 && strcmp(vendor, i->family->gpu->vendor) != 0)
-        return PC_CLOUD_VENDOR;
-    if (strcmp(arch, "any") != 0 && strcmp(arch, i->family->arch) != 0)
-        return PC_CLOUD_ARCH;
-    if (i->parts > 1 && !wish->fractions)
-        return PC_CLOUD_FRACTION;
-    if (i->family->old && !wish->old)
-        return PC_CLOUD_OLD;
-    if (isnan(offer->price.usd))
-        return wish->budget > 0 || wish->order != PC_CLOUD_FASTEST ? PC_CLOUD_NO_PRICE : PC_CLOUD_FITS;
-    if (wish->budget > 0 && offer->price.usd > wish->budget)
-        return PC_CLOUD_TOO_DEAR;
-    return PC_CLOUD_FITS;
+    double usd = offer->price.usd;
+    bool needs_price = wish->budget > 0 || wish->order != PC_CLOUD_FASTEST;
+    const bool misfits[] = {
+        [PC_CLOUD_WRONG_USE] = wish->use && !(i->family->uses & (int)wish->use),
+        [PC_CLOUD_TOO_LITTLE] =
+            i->memory_gb < wish->memory_gb || i->gpus < wish->gpus ||
+            i->vcpus<wish->vcpus,
+                     [PC_CLOUD_VENDOR] = differs(wish->vendor ? wish->vendor : "nvidia", i->family->gpu->vendor),
+                     [PC_CLOUD_ARCH] = differs(wish->arch ? wish->arch : "x86_64", i->family->arch),
+                     [PC_CLOUD_FRACTION] = i->parts> 1 &&
+                !wish->fractions,
+        [PC_CLOUD_OLD] = i->family->old && !wish->old,
+        [PC_CLOUD_NO_PRICE] = isnan(usd) && needs_price,
+        [PC_CLOUD_TOO_DEAR] = wish->budget > 0 && usd > wish->budget,
+    };
+    int all = 0;
+    for (int m = 0; m < PC__COUNT(misfits); m++)
+        all |= misfits[m] << m;
+    return all;
 }
 
 /* Less is better, unknown is last. */
@@ -111,7 +118,8 @@ pc_status pc_cloud_pick(const pc_cloud *cloud, pc_cloud_pick_options wish, pc_cl
         offer->instance = &cloud->instances[i];
         offer->price = pc_cloud_price_of(cloud, offer->instance, wish.region);
         offer->speed = speed_of(offer->instance, wish.use);
-        offer->misfit = judge(&wish, offer);
+        offer->misfits = judge(&wish, offer);
+        offer->misfit = offer->misfits ? (pc_cloud_misfit)__builtin_ctz((unsigned)offer->misfits) : PC_CLOUD_FITS;
     }
     qsort_r(found, (size_t)cloud->instance_count, sizeof *found, in_order, &wish);
     *offers = found;
