@@ -1,6 +1,5 @@
 /* cloud_nothing.c: what paracord cloud pick says to a wish that no machine meets: what was asked for, and what comes
  * nearest to it. */
-#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -61,6 +60,21 @@ static const pc_cloud_offer *best_of(const pc_cloud_offer *offers, int count, in
     return best;
 }
 
+/* It has all that was asked for, at a price that is not known. */
+static void say_unpriced(const cli_call *call, const char *asked, const pc_cloud_offer *best)
+{
+    char gpus[CLI_CLOUD_TEXT_MAX], options[CLI_CLOUD_OPTIONS_MAX];
+    const pc_cloud_instance *i = best->instance;
+    bool blocks = i->family->blocks;
+    cli_error(call->command,
+              "nothing that has a known price has %s; nearest is %s: %s with %g GB%s, %d vCPUs, its price unknown%s "
+              "(--by fastest takes it; paracord cloud %s%s%s %s)",
+              asked, i->name, cli_cloud_gpus(i, gpus), i->memory_gb, i->gpus > 1 ? " each" : "", i->vcpus,
+              blocks ? ", as it is rented by the block of days only" : "", blocks ? "run " : "update",
+              blocks ? i->name : "", cli_cloud_options(call->settings, options),
+              blocks ? "says how to buy one" : "may know the price");
+}
+
 static void say(const cli_call *call, const char *asked, const pc_cloud_offer *best, int way)
 {
     static const pc_cloud_misfit misfits[WAYS] = {
@@ -69,10 +83,9 @@ static void say(const cli_call *call, const char *asked, const pc_cloud_offer *b
     const pc_cloud_instance *i = best->instance;
     if (misfits[way])
         snprintf(take, sizeof take, " (%.40s takes it)", cli_cloud_option(misfits[way], i->family, option));
-    bool priced = !isnan(best->price.usd);
-    cli_error(call->command, "nothing has %s; nearest is %s: %s with %g GB%s, %d vCPUs, %s%s%s%s", asked, i->name,
-              cli_cloud_gpus(i, gpus), i->memory_gb, i->gpus > 1 ? " each" : "", i->vcpus, priced ? "$" : "its price ",
-              cli_cloud_dollars(best->price.usd, usd), priced ? " an hour" : "", take);
+    cli_error(call->command, "nothing has %s; nearest is %s: %s with %g GB%s, %d vCPUs, $%s an hour%s", asked, i->name,
+              cli_cloud_gpus(i, gpus), i->memory_gb, i->gpus > 1 ? " each" : "", i->vcpus,
+              cli_cloud_dollars(best->price.usd, usd), take);
 }
 
 int cli_cloud_nothing(const cli_call *call, const pc_cloud *cloud, const pc_cloud_pick_options *wish,
@@ -93,7 +106,9 @@ int cli_cloud_nothing(const cli_call *call, const pc_cloud *cloud, const pc_clou
         if (pc_cloud_pick(cloud, less, &found, &n) != PC_OK)
             return cli_failed(call->command);
         const pc_cloud_offer *best = best_of(found, n, way);
-        if (best)
+        if (best && way == PRICE)
+            say_unpriced(call, asked, best);
+        else if (best)
             say(call, asked, best, way);
         pc_cloud_offers_free(found);
         if (best)

@@ -134,6 +134,12 @@ static void pick_says_why(void **state)
     assert_refused(&e, 1, "from amd, for train", "nearest is g4dn.xlarge", "(--vendor nvidia takes it)");
     run(&e, "cloud", "pick", "--arch", "arm64", "--for", "train");
     assert_refused(&e, 1, "on arm64", "nearest is p6e-gb200.36xlarge", "its price unknown");
+    run(&e, "cloud", "pick", "--arch", "arm64", "--memory", "100");
+    assert_refused(&e, 1, "nothing that has a known price has 1 GPU of 100 GB", "rented by the block of days only",
+                   "(--by fastest takes it; paracord cloud run p6e-gb200.36xlarge says how to buy one)");
+    run(&e, "cloud", "pick", "--arch", "arm64", "--memory", "100", "--by", "fastest");
+    assert_went_well(&e);
+    assert_int_equal(strncmp(e.out, "p6e-gb200.36xlarge  price unknown", 33), 0);
     run(&e, "cloud", "pick", "--gpus", "9", "--memory", "300");
     assert_refused(&e, 1, "9 GPUs of 300 GB", "nearest is p6-b300.48xlarge");
 }
@@ -379,7 +385,8 @@ static void update_takes_prices(void **state)
     assert_prints("  Prices unknown here of sizes of p6-b200,");
     assert_no_wide_line();
     run(&e, "cloud", "pick", "--region", "eu-central-1", "--memory", "40", "--for", "train");
-    assert_refused(&e, 1, "nearest is g6e.xlarge: 1 x L40S", "its price unknown");
+    assert_refused(&e, 1, "nothing that has a known price has 1 GPU of 40 GB", "nearest is g6e.xlarge: 1 x L40S",
+                   "its price unknown (--by fastest takes it; paracord cloud update --region eu-central-1 may know");
 
     size_t n, m; /* what fails leaves the copy as it was */
     char *before = content("", own.s, &n);
