@@ -103,6 +103,24 @@ static void print_left_out(const pc_cloud_offer *offers, int count, const cli_cl
         cli_cloud_note("  Prices unknown here of sizes of ", unpriced);
 }
 
+/* Families of what fits that stand last for want of a speed. */
+static void print_unknown_speeds(const pc_cloud_offer *offers, int count)
+{
+    char line[512] = "";
+    for (int i = 0; i < count && !offers[i].misfit; i++) {
+        bool first = isnan(offers[i].speed);
+        for (int k = 0; first && k < i; k++)
+            first = offers[k].instance->family != offers[i].instance->family;
+        size_t n = strlen(line);
+        if (first)
+            snprintf(line + n, sizeof line - n, "%s%s", n ? ", " : "", offers[i].instance->family->name);
+    }
+    size_t n = strlen(line);
+    snprintf(line + n, sizeof line - n, ": how fast the GPU is is not known");
+    if (n)
+        cli_cloud_note("  Last  ", line);
+}
+
 static void print_text(const pc_cloud *cloud, const pc_cloud_offer *offers, int count, const cli_cloud_settings *s)
 {
     char heading[64];
@@ -120,6 +138,8 @@ static void print_text(const pc_cloud *cloud, const pc_cloud_offer *offers, int 
     }
     for (int i = 1; i <= OTHERS && i < count && !offers[i].misfit; i++)
         print_row(&offers[i], &prices);
+    if (strcmp(s->order, "cheapest") != 0)
+        print_unknown_speeds(offers, count);
     print_left_out(offers, count, &prices, s);
     putchar('\n');
     cli_cloud_print_prices(&prices, cloud, s);

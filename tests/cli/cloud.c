@@ -144,6 +144,22 @@ static void pick_says_why(void **state)
     assert_refused(&e, 1, "9 GPUs of 300 GB", "nearest is p6-b300.48xlarge");
 }
 
+/* A rank at the end that is no verdict on the machine. */
+static void unknown_speeds_are_named(void **state)
+{
+    (void)state;
+    static const char *const orders[] = {"value", "fastest"};
+    for (int i = 0; i < 2; i++) {
+        run(&e, "cloud", "pick", "--for", "train", "--by", orders[i]);
+        assert_went_well(&e);
+        assert_prints("  Last  g7, g7e: how fast the GPU is is not known\n");
+        run(&e, "cloud", "pick", "--for", "infer", "--by", orders[i]);
+        assert_null(strstr(e.out, "Last "));
+    }
+    run(&e, "cloud", "pick", "--for", "train");
+    assert_null(strstr(e.out, "Last "));
+}
+
 static void cost_adds_up(void **state)
 {
     (void)state;
@@ -563,6 +579,7 @@ int main(void)
         cmocka_unit_test(list_shows_what_there_is),
         cmocka_unit_test(forty_columns_are_enough),
         cmocka_unit_test(pick_says_why),
+        cmocka_unit_test(unknown_speeds_are_named),
         cmocka_unit_test(cost_adds_up),
         cmocka_unit_test(wrong_words_are_named),
         cmocka_unit_test(run_prints_and_runs_nothing),
