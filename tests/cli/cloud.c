@@ -1,5 +1,5 @@
-/* paracord cloud, as it is typed: what it prints, what it writes, and what it says to wrong input. */
-#include "job.h"
+/* paracord cloud, as it is typed (cost: cloud_cost.c): what it prints, what it writes, and what it says to wrong input. */
+#include "cloud.h"
 
 #include <limits.h>
 #include <paracord-tools/cloud.h>
@@ -7,41 +7,6 @@
 #if PC_HAVE_CJSON
 #include <cjson/cJSON.h>
 #endif
-
-static test_path root, data;
-static job_end e;
-
-static int prepare(void **state)
-{
-    (void)state;
-    root = new_root();
-    data = joined(root.s, "pictures");
-    setenv("XDG_DATA_HOME", root.s, 1);
-    setenv("COLUMNS", "80", 1);
-    draw_pictures(data.s, 6, 3);
-    return 0;
-}
-
-static int tidy(void **state)
-{
-    (void)state;
-    remove_root(&root);
-    return 0;
-}
-
-static void assert_prints(const char *words)
-{
-    if (!strstr(e.out, words))
-        fail_msg("no \"%s\" in:\n%s", words, e.out);
-}
-
-static void assert_fits(size_t columns)
-{
-    for (const char *line = e.out; *line; line += strcspn(line, "\n"), line += *line == '\n')
-        if (strcspn(line, "\n") > columns)
-            fail_msg("wider than %zu columns: %.*s", columns, (int)strcspn(line, "\n"), line);
-}
-#define assert_no_wide_line() assert_fits(80)
 
 /* A telephone's terminal, half a window. */
 static void forty_columns_are_enough(void **state)
@@ -158,33 +123,6 @@ static void unknown_speeds_are_named(void **state)
     }
     run(&e, "cloud", "pick", "--for", "train");
     assert_null(strstr(e.out, "Last "));
-}
-
-static void cost_adds_up(void **state)
-{
-    (void)state;
-    run(&e, "cloud", "cost", "article", data.s, "--epochs", "3", "--device", "cpu");
-    assert_went_well(&e);
-    assert_prints("Training  article on 12 pictures of 64 x 64, testing on 6: 3 epochs in");
-    assert_prints("Cheapest first");
-    assert_prints("Fastest first");
-    assert_prints("g4dn.xlarge      T4 ");
-    assert_prints("Left out");
-    run(&e, "cloud", "cost", "article", data.s, "--device", "cpu", "--all");
-    assert_prints("RTX PRO 6000, 1 of 8");
-    assert_no_wide_line();
-    run(&e, "cloud", "cost", "resnet", data.s);
-    assert_refused(&e, 1, "resnet", "there are article, two-conv, mlp, lenet");
-    run(&e, "cloud", "cost", "gone.h5", data.s);
-    assert_refused(&e, 1, "gone.h5", "No such file");
-    run(&e, "cloud", "cost", "article", joined(root.s, "gone").s);
-    assert_refused(&e, 1, "gone", "is not a folder");
-    run(&e, "cloud", "cost", "article", data.s, "--device", "abacus");
-    assert_refused(&e, 1, "abacus", "cpu");
-    run(&e, "cloud", "cost", "article", data.s, "--budget", "0.01");
-    assert_refused(&e, 1, "budget");
-    run(&e, "cloud", "cost", "article");
-    assert_refused(&e, 2, "DIR is missing", "usage: paracord cloud cost");
 }
 
 static void wrong_words_are_named(void **state)
@@ -580,7 +518,6 @@ int main(void)
         cmocka_unit_test(forty_columns_are_enough),
         cmocka_unit_test(pick_says_why),
         cmocka_unit_test(unknown_speeds_are_named),
-        cmocka_unit_test(cost_adds_up),
         cmocka_unit_test(wrong_words_are_named),
         cmocka_unit_test(run_prints_and_runs_nothing),
         cmocka_unit_test(the_script_ends_the_machine),

@@ -1,0 +1,37 @@
+/* paracord cloud cost, as it is typed. */
+#include "cloud.h"
+
+static void cost_adds_up(void **state)
+{
+    (void)state;
+    run(&e, "cloud", "cost", "article", data.s, "--epochs", "3", "--device", "cpu");
+    assert_went_well(&e);
+    assert_prints("Training  article on 12 pictures of 64 x 64, testing on 6: 3 epochs in");
+    assert_prints("Cheapest first");
+    assert_prints("Fastest first");
+    assert_prints("g4dn.xlarge      T4 ");
+    assert_prints("Left out");
+    run(&e, "cloud", "cost", "article", data.s, "--device", "cpu", "--all");
+    assert_prints("RTX PRO 6000, 1 of 8");
+    assert_no_wide_line();
+    run(&e, "cloud", "cost", "resnet", data.s);
+    assert_refused(&e, 1, "resnet", "there are article, two-conv, mlp, lenet");
+    run(&e, "cloud", "cost", "gone.h5", data.s);
+    assert_refused(&e, 1, "gone.h5", "No such file");
+    run(&e, "cloud", "cost", "article", joined(root.s, "gone").s);
+    assert_refused(&e, 1, "gone", "is not a folder");
+    run(&e, "cloud", "cost", "article", data.s, "--device", "abacus");
+    assert_refused(&e, 1, "abacus", "cpu");
+    run(&e, "cloud", "cost", "article", data.s, "--budget", "0.01");
+    assert_refused(&e, 1, "budget");
+    run(&e, "cloud", "cost", "article");
+    assert_refused(&e, 2, "DIR is missing", "usage: paracord cloud cost");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cost_adds_up),
+    };
+    return cmocka_run_group_tests_name("cli.cloud_cost", tests, prepare, tidy);
+}
