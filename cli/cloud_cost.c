@@ -147,7 +147,7 @@ static char *how(char text[HOW_MAX])
         "%g us for each pass of a layer, plus flops at %.2g%% of the GPU's float32 rate (%.2g%% in convolutions to "
         "fewer than %d channels), plus bytes at %.2g%% of its bandwidth, plus %.2g us of the host for a picture: "
         "what fits an H200, within %.2g%%, and is assumed of the others. All vCPUs decode every picture once, "
-        "each as fast as a thread here. One GPU computes: Paracord trains on one. %.0f seconds at least are billed; "
+        "each as fast as a thread here. The estimate is of one GPU at work. %.0f seconds at least are billed; "
         "starting the machine and copying the pictures come on top.",
         m.pass_seconds * 1e6, m.flops_share * 100, m.narrow_share * 100, m.narrow_channels, m.bytes_share * 100,
         m.host_seconds * 1e6, m.worst * 100, m.billed_seconds);

@@ -7,6 +7,7 @@ static void cost_adds_up(void **state)
     run(&e, "cloud", "cost", "article", data.s, "--epochs", "3", "--device", "cpu");
     assert_went_well(&e);
     assert_prints("Training  article on 12 pictures of 64 x 64, testing on 6: 3 epochs in");
+    assert_prints("is of one GPU at work.");
     assert_prints("Cheapest first");
     assert_prints("Fastest first");
     assert_prints("g4dn.xlarge      T4 ");
