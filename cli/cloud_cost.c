@@ -244,6 +244,35 @@ static void print_json(const cli_call *call, const pc_cloud *cloud, const pc_clo
     puts("]}");
 }
 
+/* The error of a training for which there is no machine: the budget, or else the memory. */
+static int nothing(const cli_call *call, const pc_cloud *cloud, const pc_cloud_job *job)
+{
+    const cost_settings *s = call->settings;
+    const pc_cloud_instance *i, *cheapest = NULL, *largest = NULL;
+    double least = INFINITY;
+    for (int k = 0; (i = pc_cloud_instance_at(cloud, k)); k++) {
+        pc_cloud_price price = pc_cloud_price_of(cloud, i, s->cloud.region);
+        pc_cloud_estimate e = pc_cloud_estimate_job(job, i, price);
+        if (e.reason == PC_CLOUD_ESTIMATED && price.usd < least)
+            cheapest = i, least = price.usd;
+        if (e.reason == PC_CLOUD_NO_ROOM && (!largest || i->memory_mib > largest->memory_mib))
+            largest = i;
+    }
+    if (cheapest)
+        cli_error(call->command, "nothing that can train it costs at most $%g an hour; the cheapest is %s at $%.3f",
+                  s->cloud.budget, cheapest->name, least);
+    else if (largest)
+        cli_error(call->command,
+                  "no GPU of the catalogue has the memory: batches of %d pictures of %d x %d need %.0f GB, and the "
+                  "largest, of %s, has %g GB; a smaller --batch needs less",
+                  job->batch, job->height, job->width, ceil(pc_cloud_job_bytes(job) * 1e-9), largest->name,
+                  largest->memory_gb);
+    else
+        cli_error(call->command, "no machine of the catalogue can train it%s",
+                  s->cloud.budget > 0 ? " at a price that is known" : "");
+    return CLI_FAILED;
+}
+
 static int estimate(const cli_call *call, const pc_cloud *cloud, const pc_cloud_job *job)
 {
     const cost_settings *s = call->settings;
@@ -268,11 +297,8 @@ static int estimate(const cli_call *call, const pc_cloud *cloud, const pc_cloud_
         print_json(call, cloud, job, all, count);
     else if (count)
         print_text(call, cloud, job, all, count);
-    else {
-        cli_error(call->command, "no machine of the catalogue can train it%s",
-                  s->cloud.budget > 0 ? " for that budget" : "");
-        status = CLI_FAILED;
-    }
+    if (!count)
+        status = nothing(call, cloud, job);
     free(all);
     return status;
 }

@@ -247,7 +247,10 @@ typedef struct pc_cloud_estimate {
 PC_API pc_cloud_estimate pc_cloud_estimate_job(const pc_cloud_job *job, const pc_cloud_instance *instance,
                                                pc_cloud_price price);
 
-/* The same for the machine it was measured on; usd is NaN. */
+/* Bytes of a GPU's memory that the job takes; PC_CLOUD_NO_ROOM where they are more than nine tenths of it. */
+PC_API double pc_cloud_job_bytes(const pc_cloud_job *job);
+
+/* The estimate for the machine it was measured on; usd is NaN. */
 PC_API pc_cloud_estimate pc_cloud_estimate_here(const pc_cloud_job *job);
 
 /* What an update did. */

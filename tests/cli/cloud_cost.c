@@ -24,7 +24,13 @@ static void cost_adds_up(void **state)
     run(&e, "cloud", "cost", "article", data.s, "--device", "abacus");
     assert_refused(&e, 1, "abacus", "cpu");
     run(&e, "cloud", "cost", "article", data.s, "--budget", "0.01");
-    assert_refused(&e, 1, "budget");
+    assert_refused(&e, 1, "costs at most $0.01 an hour; the cheapest is g4dn.xlarge at $");
+    run(&e, "cloud", "cost", "article", data.s, "--budget", "0.01", "--json");
+    assert_int_equal(e.status, 1);
+    assert_prints("\"cheapest_first\": []");
+    assert_prints("\"why\": \"no-cuda\"");
+    run(&e, "cloud", "cost", "lenet", data.s, "--size", "512", "--batch", "65536", "--device", "cpu");
+    assert_refused(&e, 1, "batches of 65536 pictures of 512 x 512 need", "p6-b300.48xlarge, has 270 GB", "--batch");
     run(&e, "cloud", "cost", "article");
     assert_refused(&e, 2, "DIR is missing", "usage: paracord cloud cost");
 }

@@ -180,6 +180,7 @@ static void what_cannot_be_estimated_says_why(void **state)
     assert_int_equal(reason_of(&job, "g7.2xlarge"), PC_CLOUD_NO_RATES);
     job.batch = 200000;
     assert_int_equal(reason_of(&job, "g4dn.xlarge"), PC_CLOUD_NO_ROOM);
+    assert_true(pc_cloud_job_bytes(&job) > 0.9 * 15360 * 1048576);
     assert_int_equal(reason_of(&job, "p5en.48xlarge"), PC_CLOUD_ESTIMATED);
 }
 

@@ -48,10 +48,15 @@ double pc__cloud_look_time(const pc_cloud_work *w, const pc_cloud_gpu *gpu, int 
     return step_time(batch * w->infer_flops, batch * w->infer_narrow, batch * w->infer_bytes, w->layers + 1, gpu);
 }
 
+double pc_cloud_job_bytes(const pc_cloud_job *job)
+{
+    PC__NEED_OR(NAN, job);
+    return 2 * job->batch * job->work.resident_bytes + 16.0 * (double)job->work.parameters;
+}
+
 static pc_cloud_reason reason_for(const pc_cloud_job *job, const pc_cloud_instance *instance)
 {
     const pc_cloud_gpu *gpu = instance->family->gpu;
-    double need = 2 * job->batch * job->work.resident_bytes + 16.0 * (double)job->work.parameters;
     if (!pc_cloud_gpu_runs(gpu))
         return PC_CLOUD_NO_CUDA;
     if (strcmp(instance->family->arch, "x86_64") != 0)
@@ -60,7 +65,7 @@ static pc_cloud_reason reason_for(const pc_cloud_job *job, const pc_cloud_instan
         return PC_CLOUD_PART;
     if (isnan(gpu->f32) || isnan(gpu->bandwidth))
         return PC_CLOUD_NO_RATES;
-    if (need > ROOM_SHARE * (double)instance->memory_mib * 1048576)
+    if (pc_cloud_job_bytes(job) > ROOM_SHARE * (double)instance->memory_mib * 1048576)
         return PC_CLOUD_NO_ROOM;
     return PC_CLOUD_ESTIMATED;
 }
