@@ -140,15 +140,15 @@ static int list(const cli_call *call, const pc_cloud *cloud, pc_cloud_offer *off
         if (offer)
             rows[found++] = offer;
     }
-    if (!found && !s->json) {
+    if (s->json)
+        print_json(cloud, rows, found);
+    else if (found)
+        print_text(cloud, rows, found, s);
+    if (!found) {
         cli_error(call->command,
                   "no machine of the catalogue has all of that; paracord cloud list shows what there is");
         return CLI_FAILED;
     }
-    if (s->json)
-        print_json(cloud, rows, found);
-    else
-        print_text(cloud, rows, found, s);
     return CLI_FINE;
 }
 

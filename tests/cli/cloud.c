@@ -48,6 +48,18 @@ static void list_shows_what_there_is(void **state)
     assert_null(strstr(e.out, "p4de.24xlarge"));
 }
 
+/* A program sees the empty list and, by the status, that it is one. */
+static void an_empty_list_is_a_failure(void **state)
+{
+    (void)state;
+    run(&e, "cloud", "list", "--memory", "9999");
+    assert_refused(&e, 1, "no machine of the catalogue has all of that");
+    run(&e, "cloud", "list", "--memory", "9999", "--json");
+    assert_int_equal(e.status, 1);
+    assert_prints("\"instances\": []}");
+    assert_non_null(strstr(e.err, "no machine of the catalogue has all of that"));
+}
+
 static void pick_says_why(void **state)
 {
     (void)state;
@@ -516,6 +528,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(list_shows_what_there_is),
         cmocka_unit_test(forty_columns_are_enough),
+        cmocka_unit_test(an_empty_list_is_a_failure),
         cmocka_unit_test(pick_says_why),
         cmocka_unit_test(unknown_speeds_are_named),
         cmocka_unit_test(wrong_words_are_named),
