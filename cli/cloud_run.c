@@ -38,10 +38,12 @@ static const char *image_of(const pc_cloud_instance *i)
 }
 
 /* Lines that both forms begin with. */
-static void print_head(const pc_cloud_instance *i, const pc_cloud_price *price)
+static void print_head(const run_settings *s, const pc_cloud_instance *i, const pc_cloud_price *price)
 {
     char gpus[CLI_CLOUD_TEXT_MAX], usd[CLI_CLOUD_TEXT_MAX];
     printf("# %s: %s with %g GB, %d vCPUs\n", i->name, cli_cloud_gpus(i, gpus), i->memory_gb, i->vcpus);
+    if (s->spot)
+        puts("# Spot: it may end at any time, and its price, which moves by the hour, is not known here. On demand:");
     if (isnan(price->usd))
         printf("# No price by the hour is known (%s, %s)\n", price->region, price->date);
     else
@@ -104,7 +106,7 @@ static void print_aws(const run_settings *s, const pc_cloud_instance *i, const p
 {
     char text[PATH_MAX];
     puts("#!/bin/sh\n# Start a machine at AWS, do the work, end the machine. Read it, then run it: it costs money.");
-    print_head(i, price);
+    print_head(s, i, price);
     if (!driver_image(i))
         puts("# The image has no driver for it: the work has to install one first");
     puts("set -eu\n");
@@ -163,7 +165,7 @@ static void print_sky(const run_settings *s, const pc_cloud_instance *i, const p
     char text[PATH_MAX];
     puts("# A SkyPilot task:  sky launch -c paracord FILE   (ten idle minutes end the machine)\n"
          "# Its results:      rsync -az paracord:run/ run/");
-    print_head(i, price);
+    print_head(s, i, price);
     if (i->family->blocks)
         puts("# and name it in ~/.sky/config.yaml:  aws: {specific_reservations: [cr-...]}");
     if (!driver_image(i) && !strcmp(i->family->gpu->vendor, "amd"))

@@ -195,8 +195,15 @@ static void run_prints_and_runs_nothing(void **state)
     assert_prints("  use_spot: false\n");
     assert_prints("  ~/work: \"faces\"\n");
     assert_prints("run: |\n  cd\n  one\n  two\n");
-    run(&e, "cloud", "run", "g6.xlarge", "--form", "sky", "--spot");
-    assert_prints("  use_spot: true\n");
+    static const char *const forms[] = {"sky", "aws"};
+    for (int i = 0; i < 2; i++) {
+        run(&e, "cloud", "run", "g6.xlarge", "--form", forms[i], "--spot");
+        assert_prints(i ? "MarketType=spot" : "  use_spot: true\n");
+        assert_prints("# Spot: it may end at any time, and its price, which moves by the hour, is not known here. On "
+                      "demand:\n# $0.805 an hour, Linux, on demand, us-east-1");
+    }
+    run(&e, "cloud", "run", "g6.xlarge");
+    assert_null(strstr(e.out, "Spot"));
     run(&e, "cloud", "run", "trn2.48xlarge"); /* the block that was bought is the script's argument */
     assert_prints("reservation=${1:?");
     assert_prints("MarketType=capacity-block");
