@@ -3,10 +3,12 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cloud.h"
 #include "program.h"
 #include "text.h"
+#include "values.h"
 
 typedef struct cost_settings {
     cli_cloud_settings cloud;
@@ -303,9 +305,31 @@ static int estimate(const cli_call *call, const pc_cloud *cloud, const pc_cloud_
     return status;
 }
 
+/* What can be told to be wrong without looking into files; false after the error was written. */
+static bool check_usage(const cli_call *call)
+{
+    const cost_settings *s = call->settings;
+    const char *model = call->line->values[0];
+    char message[CLI_MESSAGE_MAX];
+    if (s->known_gpu && !(s->known_rate > 0)) {
+        cli_error(call->command, "--on %.40s: needs --rate N too, the pictures a second measured on it", s->known_gpu);
+        return false;
+    }
+    if (s->known_rate > 0 && !s->known_gpu) {
+        cli_error(call->command, "--rate: needs --on GPU too, which it was measured on");
+        return false;
+    }
+    if (access(model, F_OK) == 0 || strpbrk(model, "./") || cli_find_choice("MODEL", cli_train_archs, model, message))
+        return true;
+    cli_error(call->command, "%s", message);
+    return false;
+}
+
 static int run(const cli_call *call)
 {
     const cost_settings *s = call->settings;
+    if (!check_usage(call))
+        return CLI_WRONG_USAGE;
     pc_cloud *cloud = cli_cloud_open(call);
     if (!cloud)
         return CLI_FAILED;

@@ -71,6 +71,9 @@ char *cli_usage(const cli_command *command, char *text, size_t n);
 void cli_help_overview(FILE *out);
 void cli_help_command(FILE *out, const cli_command *command);
 
+/* The networks of paracord train --arch. */
+extern const cli_choice cli_train_archs[];
+
 extern const cli_command cli_train, cli_report, cli_eval, cli_predict, cli_show, cli_pictures, cli_pictures_check;
 extern const cli_command cli_gpt, cli_gpt_train, cli_gpt_sample, cli_gpt_eval;
 extern const cli_command cli_launch;

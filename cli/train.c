@@ -139,7 +139,7 @@ static int run(const cli_call *call)
     return CLI_FINE;
 }
 
-static const cli_choice archs[] = {
+const cli_choice cli_train_archs[] = {
     {"article", "one 3x3 convolution with stride 3, max-pool 2, dense 128; the network of the articles"},
     {"two-conv", "two 3x3 convolutions, each with max-pool 2, dense 128; slower, often better"},
     {"mlp", "dense layers only"},
@@ -214,7 +214,7 @@ static const cli_choice fills[] = {
 
 static const cli_option options[] = {
     {"arch", 'a', CLI_CHOICE, AT(arch), "article", "NAME",
-     .help = "The network to train; or FILE.json, which describes one", .group = "Network", .choices = archs,
+     .help = "The network to train; or FILE.json, which describes one", .group = "Network", .choices = cli_train_archs,
      .suffix = ".json"},
     {"size", 's', CLI_SIZE, AT(height), "64", "PIXELS",
      .help = "Pictures are resized to PIXELS x PIXELS, or to HEIGHTxWIDTH (--size 48x96)", .min = 8, .max = 4096},

@@ -16,7 +16,13 @@ static void cost_adds_up(void **state)
     assert_prints("RTX PRO 6000, 1 of 8");
     assert_no_wide_line();
     run(&e, "cloud", "cost", "resnet", data.s);
-    assert_refused(&e, 1, "resnet", "there are article, two-conv, mlp, lenet");
+    assert_refused(&e, 2, "MODEL resnet: must be article, two-conv, mlp, lenet", "did you mean resnet18?");
+    run(&e, "cloud", "cost", "article", data.s, "--rate", "1000");
+    assert_refused(&e, 2, "--rate: needs --on GPU too, which it was measured on");
+    run(&e, "cloud", "cost", "article", data.s, "--on", "T4");
+    assert_refused(&e, 2, "--on T4: needs --rate N too");
+    run(&e, "cloud", "cost", "article", data.s, "--rate", "1000", "--on", "T4", "--device", "cpu");
+    assert_went_well(&e);
     run(&e, "cloud", "cost", "gone.h5", data.s);
     assert_refused(&e, 1, "gone.h5", "No such file");
     run(&e, "cloud", "cost", "article", joined(root.s, "gone").s);
