@@ -6,6 +6,8 @@
 
 #include <paracord/error.h>
 
+#include "nearest.h"
+
 const cli_choice cli_cloud_uses[] = {
     {"train", "training networks"}, {"infer", "asking them"}, {"graphics", "rendering, desktops, games"}, {0}};
 const cli_choice cli_cloud_vendors[] = {
@@ -33,14 +35,38 @@ pc_cloud_pick_options cli_cloud_wish(const cli_cloud_settings *s)
                                    .arch = s->arch};
 }
 
+int cli_cloud_failed(const cli_call *call, const char *guess)
+{
+    char text[CLI_FAILURE_MAX];
+    if (!guess)
+        return cli_failed(call->command);
+    cli_error(call->command, "%s; did you mean %s?", cli_failure(text), guess);
+    return CLI_FAILED;
+}
+
+const char *cli_cloud_guess_region(const pc_cloud *cloud, const char *typed, char guess[CLI_CLOUD_TEXT_MAX])
+{
+    const char *meant = NULL, *region;
+    int n = (int)strlen(typed);
+    bool other = pc_cloud_is_region(typed); /* us-east-2, us-west-1: another one, not a slip */
+    for (int i = 0; cloud && (region = pc_cloud_region_at(cloud, i)); i++)
+        if (!other || (cli_edit_distance(typed, region) == 1 && region[strlen(region) - 1] == typed[n - 1]))
+            meant = cli_nearer(typed, meant, region);
+    if (meant || n < 2 || n > CLI_CLOUD_TEXT_MAX - 2)
+        return meant;
+    snprintf(guess, CLI_CLOUD_TEXT_MAX, "%.*s-%s", n - 1, typed, typed + n - 1); /* eu-central1 */
+    return !other && pc_cloud_is_region(guess) ? guess : NULL;
+}
+
 pc_cloud *cli_cloud_open(const cli_call *call)
 {
     const cli_cloud_settings *settings = call->settings;
+    char guess[CLI_CLOUD_TEXT_MAX];
     pc_cloud *cloud = pc_cloud_open(settings->catalogue);
     if (cloud && pc_cloud_check_region(cloud, settings->region) == PC_OK)
         return cloud;
+    cli_cloud_failed(call, cloud ? cli_cloud_guess_region(cloud, settings->region, guess) : NULL);
     pc_cloud_free(cloud);
-    cli_failed(call->command);
     return NULL;
 }
 
@@ -74,7 +100,12 @@ const char *cli_cloud_offer_name(int i)
 /* Reached only where the words behind "cloud" are no sub-command's name. */
 static int run(const cli_call *call)
 {
-    cli_error(call->command, "ACTION %s: must be list, pick, cost, update or run", call->line->values[0]);
+    static const char *const actions[] = {"list", "pick", "cost", "update", "run"};
+    const char *typed = call->line->values[0], *meant = NULL;
+    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
+        meant = cli_nearer(typed, meant, actions[i]);
+    cli_error(call->command, "ACTION %s: must be list, pick, cost, update or run%s%s%s", typed,
+              meant ? "; did you mean " : "", meant ? meant : "", meant ? "?" : "");
     return CLI_WRONG_USAGE;
 }
 

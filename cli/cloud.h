@@ -7,6 +7,8 @@
 
 #include "command.h"
 
+#define CLI_CLOUD_TEXT_MAX 64
+
 typedef struct cli_cloud_settings {
     const char *region, *catalogue;
     bool json;
@@ -78,6 +80,12 @@ extern const cli_choice cli_cloud_uses[], cli_cloud_vendors[], cli_cloud_archs[]
 
 /* The catalogue, with the region checked; NULL after the error was written. */
 pc_cloud *cli_cloud_open(const cli_call *call);
+/* The library's error, with a guess (or NULL) at the word that was meant. The status of the command. */
+int cli_cloud_failed(const cli_call *call, const char *guess);
+
+/* The region of the catalogue (which may be NULL) that is like it, or what AWS would write; else NULL. */
+const char *cli_cloud_guess_region(const pc_cloud *cloud, const char *typed, char guess[CLI_CLOUD_TEXT_MAX]);
+
 pc_cloud_use cli_cloud_use(const char *name);
 
 /* What a shell offers: the built-in machines; families before them. */
@@ -88,7 +96,6 @@ const char *cli_cloud_offer_name(int i);
 pc_cloud_pick_options cli_cloud_wish(const cli_cloud_settings *s);
 
 /* "4 x L40S", "1/8 of an L4" */
-#define CLI_CLOUD_TEXT_MAX 64
 char *cli_cloud_gpus(const pc_cloud_instance *instance, char text[CLI_CLOUD_TEXT_MAX]);
 
 /* "10.493", "unknown" */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cloud.h"
+#include "nearest.h"
 #include "text.h"
 
 /* NAME is the family, the instance, SageMaker's name for it, or the accelerator's ("A100 40GB", "A100"). */
@@ -25,6 +26,19 @@ static bool is_wanted(const cli_call *call, const pc_cloud_instance *i)
     return call->line->count == 0;
 }
 
+static const char *guess_name(const pc_cloud *cloud, const char *typed)
+{
+    const pc_cloud_instance *i;
+    const char *meant = NULL;
+    for (int k = 0; typed[0] && typed[1] && typed[2] && (i = pc_cloud_instance_at(cloud, k));
+         k++) { /* g9 is like all */
+        meant = cli_nearer(typed, meant, i->family->name);
+        meant = cli_nearer(typed, meant, i->family->gpu->name);
+        meant = cli_nearer(typed, meant, i->name);
+    }
+    return meant;
+}
+
 /* Every NAME must mean something; false after the error was written. */
 static bool check_names(const cli_call *call, const pc_cloud *cloud)
 {
@@ -36,7 +50,7 @@ static bool check_names(const cli_call *call, const pc_cloud *cloud)
             known = is_named(i, name);
         if (!known) {
             if (strchr(name, '.') ? !pc_cloud_find(cloud, name) : !pc_cloud_find_family(cloud, name))
-                cli_failed(call->command);
+                cli_cloud_failed(call, guess_name(cloud, name));
             return false;
         }
     }

@@ -7,6 +7,7 @@
 #include <paracord/api.h>
 
 #include "cloud.h"
+#include "nearest.h"
 #include "text.h"
 
 typedef struct run_settings {
@@ -199,6 +200,16 @@ static void print_json(const run_settings *s, const pc_cloud_instance *i, const 
     puts("}");
 }
 
+static const char *guess_machine(const pc_cloud *cloud, const char *typed)
+{
+    const pc_cloud_instance *i;
+    const char *meant = NULL;
+    typed += strncmp(typed, "ml.", 3) ? 0 : 3;
+    for (int k = 0; (i = pc_cloud_instance_at(cloud, k)); k++)
+        meant = cli_nearer(typed, meant, i->name);
+    return meant;
+}
+
 static int run(const cli_call *call)
 {
     const run_settings *s = call->settings;
@@ -206,7 +217,7 @@ static int run(const cli_call *call)
     if (!cloud)
         return CLI_FAILED;
     const pc_cloud_instance *i = pc_cloud_find(cloud, call->line->values[0]);
-    int status = i ? CLI_FINE : cli_failed(call->command);
+    int status = i ? CLI_FINE : cli_cloud_failed(call, guess_machine(cloud, call->line->values[0]));
     if (i && i->family->blocks && s->spot) {
         cli_error(call->command, "--spot: %s is for hire by the block of days only", i->name);
         status = CLI_FAILED;

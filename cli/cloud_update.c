@@ -159,8 +159,10 @@ static int run(const cli_call *call)
     const char *file = call->line->values[0], *words[COMMAND_WORDS];
     char filter[128];
     if (!pc_cloud_is_region(s->cloud.region)) {
-        cli_error(call->command, "--region %s: must be a region of AWS, such as us-east-1 or eu-central-1",
-                  s->cloud.region);
+        char guess[CLI_CLOUD_TEXT_MAX];
+        const char *meant = cli_cloud_guess_region(NULL, s->cloud.region, guess);
+        cli_error(call->command, "--region %s: must be a region of AWS, such as us-east-1 or eu-central-1%s%s%s",
+                  s->cloud.region, meant ? "; did you mean " : "", meant ? meant : "", meant ? "?" : "");
         return CLI_WRONG_USAGE;
     }
     make_command(s->cloud.region, filter, words);

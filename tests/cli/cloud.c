@@ -147,6 +147,18 @@ static void wrong_words_are_named(void **state)
         {"cloud", "run", "g6.huge", NULL, "there are g6.xlarge, g6.2xlarge"},
         {"cloud", "list", "--region", "mars-1", "only of us-east-1"},
         {"cloud", "pick", "--region", "mars-1", "only of us-east-1"},
+        {"cloud", "pik", NULL, NULL, "must be list, pick, cost, update or run; did you mean pick?"},
+        {"cloud", "pick", "--region", "us-esat-1",
+         "only of us-east-1; paracord cloud update --region us-esat-1 gets "
+         "them; did you mean us-east-1?"},
+        {"cloud", "pick", "--region", "eu-central1",
+         "\"eu-central1\"; prices are known only of us-east-1; did you mean "
+         "eu-central-1?"},
+        {"cloud", "update", "--region", "eu-central1", "such as us-east-1 or eu-central-1; did you mean eu-central-1?"},
+        {"cloud", "run", "g6.xlagre", NULL, "did you mean g6.xlarge?"},
+        {"cloud", "run", "ml.g6.xlagre", NULL, "did you mean g6.xlarge?"},
+        {"cloud", "list", "g6.xlagre", NULL, "did you mean g6.xlarge?"},
+        {"cloud", "list", "A10O", NULL, "did you mean A10G?"},
         {"cloud", "pick", "--gpus", "0", "1 to 1000"},
         {"cloud", "pick", "--gpus", "many", "whole number"},
         {"cloud", "pick", "--memory", "-4", "more than 0"},
@@ -160,6 +172,9 @@ static void wrong_words_are_named(void **state)
         {"cloud", "update", "--timeout", "0", "more than 0"},
         {"cloud", "list", "--catalogue", "/none.txt", "/none.txt"},
     };
+    run(&e, "cloud", "pick", "--region", "us-west-1"); /* another region, and no slip */
+    assert_refused(&e, 1, "cloud update --region us-west-1 gets them");
+    assert_null(strstr(e.err, "did you mean"));
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         run(&e, wrong[i][0], wrong[i][1], wrong[i][2], wrong[i][3]);
         if (e.status != 1)

@@ -322,9 +322,20 @@ static void damage_is_survived(void **state)
     assert_true(read > 20 && refused > (int)sizeof text);
 }
 
+static void regions_are_written_as_aws_does(void **state)
+{
+    (void)state;
+    assert_true(pc_cloud_is_region("us-east-1"));
+    assert_true(pc_cloud_is_region("us-gov-west-1"));
+    assert_false(pc_cloud_is_region("eu-central1"));
+    assert_false(pc_cloud_is_region("eu-central-0"));
+    assert_false(pc_cloud_is_region(""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(regions_are_written_as_aws_does),
         cmocka_unit_test(builtin_is_whole),
         cmocka_unit_test(builtin_has_known_rows),
         cmocka_unit_test(own_copy),

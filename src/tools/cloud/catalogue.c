@@ -252,10 +252,14 @@ pc_status pc_cloud_check_region(const pc_cloud *cloud, const char *region)
         }
         pc__text_add(&there, "%s%s", i ? ", " : "", cloud->regions[i]);
     }
-    (void)pc__fail(
-        PC_ERR_NOT_FOUND,
-        "there are no prices of region \"%.40s\", only of %s; paracord cloud update --region %.40s gets them", region,
-        there.failed ? "..." : there.data, region);
+    const char *list = there.failed ? "..." : there.data;
+    if (pc_cloud_is_region(region))
+        (void)pc__fail(
+            PC_ERR_NOT_FOUND,
+            "there are no prices of region \"%.40s\", only of %s; paracord cloud update --region %.40s gets them",
+            region, list, region);
+    else
+        (void)pc__fail(PC_ERR_NOT_FOUND, "there is no region \"%.40s\"; prices are known only of %s", region, list);
     pc__text_free(&there);
     return PC_ERR_NOT_FOUND;
 }
