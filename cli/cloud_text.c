@@ -139,7 +139,7 @@ void cli_cloud_print_prices(const cli_cloud_prices *prices, const pc_cloud *clou
         old = old || age > 30;
         const char *mark = cli_cloud_mark(prices, list);
         int n = snprintf(line, 512, "%s%sUS dollars an hour, Linux, on demand, %s, of %s%s; from %s.", mark,
-                         *mark ? ": " : "", list->region, list->date, age > 30 ? " and older than a month" : "",
+                         *mark ? ": " : "", list->region, list->date, age > 30 ? ", more than a month ago" : "",
                          list->source ? list->source->text : "the catalogue");
         if (old && i == prices->count - 1 && n < 512)
             snprintf(line + n, sizeof line - (size_t)n, " Prices move: paracord cloud update%s.",
