@@ -106,7 +106,7 @@ char *cli_cloud_dollars(double usd, char text[CLI_CLOUD_TEXT_MAX]);
 #define CLI_CLOUD_OPTIONS_MAX (2 * PATH_MAX)
 char *cli_cloud_options(const cli_cloud_settings *settings, char text[CLI_CLOUD_OPTIONS_MAX]);
 
-/* "0.4 s", "12 min", "3.1 h", "12 days" */
+/* "240 us", "0.4 s", "12 min", "3.1 h", "12 days" */
 char *cli_cloud_time(double seconds, char text[CLI_CLOUD_TEXT_MAX]);
 
 /* "train, infer" */

@@ -62,21 +62,41 @@ static const char *const reason_names[] = {
     [PC_CLOUD_NO_RATES] = "no-rates", [PC_CLOUD_NO_ROOM] = "too-little-memory",
 };
 
+/* "9.23 kB", "0.517 MB", "24.3 GFLOP" */
+static char *amount(double value, const char *unit, char text[32])
+{
+    int thousands = value < 99.95e3 ? 1 : value < 999.5e6 ? 2 : value < 999.5e9 ? 3 : 4;
+    snprintf(text, 32, "%.3g %c%s", value * pow(1e-3, thousands), " kMGT"[thousands], unit);
+    return text;
+}
+
+/* A rate: "1,234", "0.39" */
+static char *rate(double value, char text[32])
+{
+    if (value < 9.95)
+        snprintf(text, 32, "%.2g", value);
+    else
+        cli_thousands((int64_t)(value + 0.5), text);
+    return text;
+}
+
 static void print_counted(const pc_cloud_job *job, const char *model)
 {
     char a[32], b[32], c[32], line[512];
-    snprintf(line, sizeof line, "%s on %s pictures of %d x %d, testing on %s: %d epochs in batches of %d", model,
-             cli_thousands(job->train_pictures, a), job->height, job->width, cli_thousands(job->test_pictures, b),
-             job->epochs, job->batch);
+    snprintf(line, sizeof line, "%s on %s picture%s of %d x %d, testing on %s: %d epoch%s in batches of %d", model,
+             cli_thousands(job->train_pictures, a), job->train_pictures == 1 ? "" : "s", job->height, job->width,
+             cli_thousands(job->test_pictures, b), job->epochs, job->epochs == 1 ? "" : "s", job->batch);
     cli_cloud_note("Training  ", line);
-    snprintf(line, sizeof line, "%.3g MFLOP and %.3g MB of memory traffic a picture, forward and back; %s parameters",
-             job->work.train_flops * 1e-6, job->work.train_bytes * 1e-6, cli_thousands(job->work.parameters, c));
+    snprintf(line, sizeof line, "%s and %s of memory traffic a picture, forward and back; %s parameters",
+             amount(job->work.train_flops, "FLOP", a), amount(job->work.train_bytes, "B", b),
+             cli_thousands(job->work.parameters, c));
     cli_cloud_note("Counted   ", line);
+    rate(job->here, a);
     snprintf(line, sizeof line,
-             "here, on %s: training at %s pictures/s; decoding a picture takes %.2g ms, altering it %.2g ms of one of "
-             "%d threads",
-             job->device, cli_thousands((int64_t)(job->here + 0.5), a), job->decode * 1e3, job->augment * 1e3,
-             job->threads);
+             "here, on %s: training at %s picture%s/s; decoding a picture takes %.2g ms, altering it %.2g ms of one of "
+             "%d thread%s",
+             job->device, a, strcmp(a, "1") ? "s" : "", job->decode * 1e3, job->augment * 1e3, job->threads,
+             job->threads == 1 ? "" : "s");
     cli_cloud_note("Measured  ", line);
     if (job->gpu) {
         snprintf(line, sizeof line, "%s%s: a step takes %.2f times what the model says, and so does every estimate",
@@ -102,7 +122,7 @@ static void print_rows(const char *heading, const candidate *all, int count, int
                "$/hour");
     cli_set_style(stdout, CLI_PLAIN);
     for (int i = 0; i < count && i < shown; i++) {
-        char time[CLI_CLOUD_TEXT_MAX], usd[CLI_CLOUD_TEXT_MAX], hour[CLI_CLOUD_TEXT_MAX], rate[32], gpu[80];
+        char time[CLI_CLOUD_TEXT_MAX], usd[CLI_CLOUD_TEXT_MAX], hour[CLI_CLOUD_TEXT_MAX], speed[32], gpu[80];
         const candidate *c = &all[i];
         const pc_cloud_gpu *g = c->instance->family->gpu;
         snprintf(gpu, sizeof gpu, c->instance->gpus > 1 ? "%s, 1 of %d" : "%s", g->name, c->instance->gpus);
@@ -110,8 +130,8 @@ static void print_rows(const char *heading, const candidate *all, int count, int
         printf(cli_cloud_narrow() ? "  %s\n    %s: %s, %s dollars\n    %s pictures/s at %s%s an hour\n"
                                   : "  %-16s %-20s %8s %9s %11s %8s%s\n",
                c->instance->name, gpu, cli_cloud_time(c->estimate.seconds, time), usd,
-               cli_thousands((int64_t)(c->estimate.pictures_per_second + 0.5), rate),
-               cli_cloud_dollars(c->price.usd, hour), cli_cloud_mark(prices, &c->price));
+               rate(c->estimate.pictures_per_second, speed), cli_cloud_dollars(c->price.usd, hour),
+               cli_cloud_mark(prices, &c->price));
     }
 }
 

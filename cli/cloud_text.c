@@ -29,7 +29,10 @@ char *cli_cloud_dollars(double usd, char text[CLI_CLOUD_TEXT_MAX])
 
 char *cli_cloud_time(double seconds, char text[CLI_CLOUD_TEXT_MAX])
 {
-    if (seconds < 0.95)
+    if (seconds < 0.0095) /* eight columns hold it */
+        snprintf(text, CLI_CLOUD_TEXT_MAX, seconds < 0.00095 ? "%.0f us" : "%.1f ms",
+                 seconds * (seconds < 0.00095 ? 1e6 : 1e3));
+    else if (seconds < 0.95)
         snprintf(text, CLI_CLOUD_TEXT_MAX, "%.2g s", seconds);
     else if (seconds < 99.5)
         snprintf(text, CLI_CLOUD_TEXT_MAX, seconds < 9.95 ? "%.1f s" : "%.0f s", seconds);

@@ -41,10 +41,36 @@ static void cost_adds_up(void **state)
     assert_refused(&e, 2, "DIR is missing", "usage: paracord cloud cost");
 }
 
+/* What is large, small or one is written as such, and every row has its columns. */
+static void numbers_keep_their_columns(void **state)
+{
+    (void)state;
+    run(&e, "cloud", "cost", "mlp", data.s, "--size", "8", "--epochs", "1", "--device", "cpu");
+    assert_went_well(&e);
+    assert_prints("testing on 6: 1 epoch in batches of");
+    assert_prints(" kB of memory traffic");
+    assert_prints(" us ");
+    size_t end = 0;
+    for (const char *line = strstr(e.out, "  instance"); line && strncmp(line, "Model", 5);
+         line = strchr(line, '\n') + 1)
+        if (!strncmp(line, "  ", 2)) {
+            size_t n = strcspn(line, "\n");
+            if (end && n != end)
+                fail_msg("%zu columns and not %zu: %.*s", n, end, (int)n, line);
+            end = n;
+        }
+    assert_true(end > 0);
+    run(&e, "cloud", "cost", "mobilenet_v2", data.s, "--size", "224", "--device", "cpu");
+    assert_went_well(&e);
+    assert_prints(" GFLOP and ");
+    assert_null(strstr(e.out, "e+0"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cost_adds_up),
+        cmocka_unit_test(numbers_keep_their_columns),
     };
     return cmocka_run_group_tests_name("cli.cloud_cost", tests, prepare, tidy);
 }
