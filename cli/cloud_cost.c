@@ -378,7 +378,7 @@ static const cli_option options[] = {
     {"size", 0, CLI_SIZE, offsetof(cost_settings, size), NULL, "PIXELS",
      .help = "Pictures are resized to PIXELS x PIXELS, or to HEIGHTxWIDTH; 64 for a network by name, a file's own "
              "otherwise",
-     .min = 8, .max = 1024},
+     .min = 8, .max = 4096},
     {"budget", 0, CLI_FLOAT, offsetof(cost_settings, cloud.budget), NULL, "DOLLARS",
      .help = "US dollars an hour, at most", .min = 0, .max = 100000, .above = true},
     {"all", 0, CLI_FLAG, offsetof(cost_settings, all), NULL, NULL, .help = "Show every machine, not five"},
@@ -397,8 +397,9 @@ static const cli_option options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"MODEL", "A network of paracord train --arch, a file of its, or a Keras file; - for standard input", 1, 1,
-     .complete = CLI_FILES, .read = true},
+    {"MODEL",
+     "A network of paracord train --arch, a file that paracord train wrote, or a Keras file; - for standard input", 1,
+     1, .complete = CLI_FILES, .read = true},
     {"DIR", "A folder of pictures, as paracord train takes it", 1, 1, .complete = CLI_FOLDERS},
     {0},
 };

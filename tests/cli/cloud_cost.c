@@ -64,6 +64,10 @@ static void numbers_keep_their_columns(void **state)
     assert_went_well(&e);
     assert_prints(" GFLOP and ");
     assert_null(strstr(e.out, "e+0"));
+    run(&e, "cloud", "cost", "mlp", data.s, "--size", "4097");
+    assert_refused(&e, 2, "--size 4097", "8 to 4096");
+    run(&e, "help", "cloud", "cost");
+    assert_prints("paracord train wrote");
 }
 
 int main(void)
