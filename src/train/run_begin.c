@@ -4,6 +4,7 @@
 #include "nn/rehearse.h"
 #include "train/arch.h"
 #include "train/run.h"
+#include "train/summary.h"
 
 #include <paracord/random.h>
 
@@ -92,9 +93,14 @@ static pc_status take(pc__run *run)
     const bool fits = theirs == ours;
     PC__TRY(pc_weights_load(run->fit.net, run->s.init_from,
                             (pc_weights_options){.prefix = prefix, .leave = fits ? NULL : leave}));
-    pc__text_add(&words, "weights from %s", run->s.init_from);
-    if (*prefix)
-        pc__text_add(&words, ", those of \"%.*s\"", (int)strlen(prefix) - 1, prefix);
+    pc__text_add(&words, "weights from ");
+    pc__text_add_name(&words, run->s.init_from);
+    if (*prefix) {
+        prefix[strlen(prefix) - 1] = 0;
+        pc__text_add(&words, ", those of \"");
+        pc__text_add_name(&words, prefix);
+        pc__text_add(&words, "\"");
+    }
     if (!fits && theirs >= 0)
         pc__text_add(&words, ", but for the last layer, %s: it has %lld output%s there and %lld here", run->head,
                      (long long)theirs, theirs == 1 ? "" : "s", (long long)ours);

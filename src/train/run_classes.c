@@ -44,11 +44,13 @@ void pc__run_describe_classes(pc__text *text, const pc__run *run)
     if (!pc__run_is_uneven(run))
         return;
     double share = (double)run->counts[most] / (double)pc_loader_count(run->fit.train);
-    pc__text_add(text,
-                 "\nclasses of unequal size, %s (%s) to %s (%s): always saying %s would be right for %.0f%% of these "
-                 "pictures",
-                 pc__thousands(run->counts[fewest]).s, run->class_names[fewest], pc__thousands(run->counts[most]).s,
-                 run->class_names[most], run->class_names[most], share * 100);
+    pc__text_add(text, "\nclasses of unequal size, %s (", pc__thousands(run->counts[fewest]).s);
+    pc__text_add_name(text, run->class_names[fewest]);
+    pc__text_add(text, ") to %s (", pc__thousands(run->counts[most]).s);
+    pc__text_add_name(text, run->class_names[most]);
+    pc__text_add(text, "): always saying ");
+    pc__text_add_name(text, run->class_names[most]);
+    pc__text_add(text, " would be right for %.0f%% of these pictures", share * 100);
     pc__text_add(text, run->fit.class_weights ? "; their losses are weighted alike"
                                               : "; --class-weights balanced makes all classes count alike");
 }

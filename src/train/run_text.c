@@ -19,7 +19,9 @@ static void put_classes(pc__text *text, const pc__run *run)
 {
     int classes = pc_loader_class_count(run->fit.train);
     for (int k = 0; k < classes && k < 8; k++) {
-        pc__text_add(text, "%s%s %s", k ? ", " : "", run->class_names[k], pc__thousands(run->counts[k]).s);
+        pc__text_add(text, "%s", k ? ", " : "");
+        pc__text_add_name(text, run->class_names[k]);
+        pc__text_add(text, " %s", pc__thousands(run->counts[k]).s);
     }
     if (classes > 8)
         pc__text_add(text, ", ... (%d classes)", classes);
@@ -33,10 +35,12 @@ static void put_too_small(pc__text *text, const pc__run *run)
     int small = 0;
     for (int k = 0; k < classes; k++)
         if (!run->fit.test || !count_class(run->fit.test, k)) {
-            if (small < NAMED)
-                pc__text_add(text, "%s%s %s",
-                             small ? ", " : "\ntoo few pictures to hold a share back, all are for training: ",
-                             pc_loader_class_name(run->fit.train, k), pc__thousands(count_class(run->fit.train, k)).s);
+            if (small < NAMED) {
+                pc__text_add(text, "%s",
+                             small ? ", " : "\ntoo few pictures to hold a share back, all are for training: ");
+                pc__text_add_name(text, pc_loader_class_name(run->fit.train, k));
+                pc__text_add(text, " %s", pc__thousands(count_class(run->fit.train, k)).s);
+            }
             small++;
         }
     if (small > NAMED)
@@ -58,21 +62,32 @@ static void put_streamed(pc__text *text, const pc__run *run)
                      (double)streamed * (double)pc__frame_bytes(pc__run_frame(run)) * 1e-6);
 }
 
+static void put_pictures(pc__text *text, const pc__run *run)
+{
+    pc__text_add(text, "%s pictures in ", pc__thousands(pc_loader_count(run->fit.train)).s);
+    pc__text_add_name(text, run->train_folder);
+    pc__text_add(text, " (");
+    put_classes(text, run);
+    pc__text_add(text, ")");
+    if (run->fit.test)
+        pc__text_add(text, "; %s to test on %s", pc__thousands(pc_loader_count(run->fit.test)).s,
+                     run->split ? "held back from them" : "in ");
+    if (run->fit.test && !run->split)
+        pc__text_add_name(text, run->test_folder);
+    if (run->split)
+        put_too_small(text, run);
+    put_streamed(text, run);
+}
+
 char *pc__run_describe(const pc__run *run)
 {
     pc__text text = {0};
     char device[PC_DEVICE_NAME_MAX];
     const pc_train_options *s = &run->s;
-    pc__text_add(&text, "%s pictures in %s (", pc__thousands(pc_loader_count(run->fit.train)).s, run->train_folder);
-    put_classes(&text, run);
-    pc__text_add(&text, ")");
-    if (run->fit.test)
-        pc__text_add(&text, "; %s to test on %s%s", pc__thousands(pc_loader_count(run->fit.test)).s,
-                     run->split ? "held back from " : "in ", run->split ? "them" : run->test_folder);
-    if (run->split)
-        put_too_small(&text, run);
-    put_streamed(&text, run);
-    pc__text_add(&text, "\nnetwork %s: %s parameters; %s %g, batch %d, %dx%d pixels%s, on %s", s->arch,
+    put_pictures(&text, run);
+    pc__text_add(&text, "\nnetwork ");
+    pc__text_add_name(&text, s->arch);
+    pc__text_add(&text, ": %s parameters; %s %g, batch %d, %dx%d pixels%s, on %s",
                  pc__thousands(pc_module_parameter_elements(run->fit.net)).s, s->optimizer, s->lr, s->batch, s->height,
                  s->width, s->channels == 1 ? " in grey" : "", pc_device_name(run->device, device));
     if (run->fit.group)

@@ -136,3 +136,9 @@ void pc__summary_text(pc__text *text, const pc__layer_row *rows, int count)
                      rows[i].parameters < 0 ? "?" : pc__thousands(rows[i].parameters).s);
     }
 }
+
+void pc__text_add_name(pc__text *text, const char *name)
+{
+    for (; *name; name++)
+        pc__text_append(text, (unsigned char)*name < ' ' || *name == 127 ? "?" : name, 1);
+}

@@ -26,4 +26,7 @@ typedef struct pc__number {
 } pc__number;
 pc__number pc__thousands(int64_t n);
 
+/* Append a name from outside (of a class, a file): control characters become '?', as ls does on a terminal. */
+PC__SHARED void pc__text_add_name(pc__text *text, const char *name);
+
 #endif

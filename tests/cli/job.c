@@ -219,6 +219,24 @@ static void long_class_names(void **state)
     assert_non_null(strstr(e.out, name));
 }
 
+/* A terminal is not told to change colours, title or lines by the name of a folder. */
+static void names_of_classes_do_nothing(void **state)
+{
+    (void)state;
+    static job_end e;
+    const char *const odd = "a\x1b[31mRED\x1b]0;x\a\nb";
+    test_path two = joined(root.s, "odd"), out = joined(root.s, "odd-out");
+    assert_int_equal(mkdir(two.s, 0777), 0);
+    put_classes(two.s, (const char *[]){odd}, 1, 12);
+    put_classes(two.s, (const char *[]){"dog"}, 1, 2);
+    run(&e, "train", two.s, "--size", "16", "--epochs", "1", "--out", out.s);
+    assert_went_well(&e);
+    assert_non_null(strstr(e.out, "(a?[31mRED?]0;x??b 10, dog 2)"));
+    assert_non_null(strstr(e.out, "always saying a?[31mRED?]0;x??b would be right"));
+    for (const char *c = e.out; *c; c++)
+        assert_true(*c == '\n' || (unsigned char)*c >= ' ');
+}
+
 /* DIR itself, its test folder, and its classes. */
 static void eval_finds_the_test_pictures(void **state)
 {
@@ -243,6 +261,7 @@ int main(void)
         cmocka_unit_test(two_at_once),
         cmocka_unit_test(three_classes),
         cmocka_unit_test(long_class_names),
+        cmocka_unit_test(names_of_classes_do_nothing),
         cmocka_unit_test(eval_finds_the_test_pictures),
     };
     return cmocka_run_group_tests_name("cli.job", tests, prepare, tidy);

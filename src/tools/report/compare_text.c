@@ -1,5 +1,6 @@
 /* compare_text.c: runs side by side as a table of text, and as JSON. */
 #include "report/compare.h"
+#include "train/summary.h"
 
 #include <math.h>
 
@@ -24,12 +25,10 @@ static double seconds_of(const pc__compared *run)
     return sum;
 }
 
-/* Control characters become '?', as ls does: names of folders may hold anything. */
 static void put_name(pc__text *text, const char *name, int width)
 {
     pc__text_add(text, "%*s", PC__MAX(width - (int)strlen(name), 0), "");
-    for (; *name; name++)
-        pc__text_append(text, (unsigned char)*name < ' ' || *name == 127 ? "?" : name, 1);
+    pc__text_add_name(text, name);
 }
 
 static void put_row(pc__text *text, const pc__compared *run, int width)
