@@ -127,10 +127,11 @@ static pc_status load(pc__gpt_training *t, const pc_weights *file)
     const int64_t step = whole_note(file, "step"), draws = whole_note(file, "draws");
     const char *seed = pc_weights_note(file, "seed"), *best = pc_weights_note(file, "best");
     const char *seconds = pc_weights_note(file, "seconds");
-    if (!pc_weights_note(file, "paracord gpt") || step < 0 || step > t->o.steps || draws < 0 || !seed || !best ||
-        !seconds)
+    if (!pc_weights_note(file, "paracord gpt") || step < 0 || draws < 0 || !seed || !best || !seconds)
         return damaged(file->path);
     PC__TRY(check_settings(t, file->path, pc_weights_note(file, "settings")));
+    if (step > t->o.steps)
+        return damaged(file->path);
     PC__TRY(load_tensors(t, file));
     PC__TRY(load_curves(t, file));
     t->at.step = step;

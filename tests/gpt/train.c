@@ -173,6 +173,10 @@ static void goes_on_to_the_same_bits(void **state)
     assert_fails(pc_gpt_train(options, &summary), PC_ERR_STATE,
                  "is of a training with lr=0.001, and this one has lr=0.5");
     options.lr = 0;
+    options.steps = 5; /* fewer than are done */
+    assert_fails(pc_gpt_train(options, &summary), PC_ERR_STATE,
+                 "is of a training with steps=30, and this one has steps=5");
+    options.steps = 30;
     options.held_out = 0.3; /* what was learnt from would be tested on, or the other way round */
     assert_fails(pc_gpt_train(options, &summary), PC_ERR_STATE, "and this one has tokens to learn from=");
     options.held_out = 0;
