@@ -105,7 +105,8 @@ typedef struct pc_gpt_train_summary {
     bool interrupted;
     int batch;
     int64_t parameters;
-    double loss, test_loss, best_test_loss, seconds, tokens_per_second, mfu;
+    double loss, test_loss, best_test_loss, seconds;
+    double tokens_per_second, mfu; /* of the last part of the training that had a step; NaN: unknown */
     int64_t
         bytes; /* of the device's memory that the training takes by the plan: weights, gradients, moments, activations */
 } pc_gpt_train_summary;

@@ -251,8 +251,8 @@ pc_status pc_gpt_train(pc_gpt_train_options options, pc_gpt_train_summary *summa
     summary->test_loss = last ? last->test_loss : NAN;
     summary->best_test_loss = isfinite(t->best) ? t->best : NAN;
     summary->seconds = t->run.seconds;
-    summary->tokens_per_second = t->at.tokens_per_second;
-    summary->mfu = t->at.mfu;
+    summary->tokens_per_second = t->run.tokens_per_second;
+    summary->mfu = t->run.mfu;
     summary->bytes = t->run.bytes;
     pc__gpt_parts_free(t);
     pc__free(t);

@@ -42,7 +42,7 @@ typedef struct begun {
 /* In a scope. */
 static begun begin(const pc__gpt_training *t, const char *path, pc_parameter *list, int n)
 {
-    char step[32], seed[32], draws[32], seconds[40], best[40], width[32];
+    char step[32], seed[32], draws[32], seconds[40], best[40], width[32], speed[40], mfu[40];
     const pc_generator generator = pc_generator_get();
     const pc__plain_numbers plain = pc__plain_numbers_begin();
     snprintf(step, sizeof step, "%lld", (long long)t->at.step);
@@ -51,6 +51,8 @@ static begun begin(const pc__gpt_training *t, const char *path, pc_parameter *li
     snprintf(seconds, sizeof seconds, "%.6g", t->run.seconds);
     snprintf(best, sizeof best, "%a", t->best);
     snprintf(width, sizeof width, "%lld", (long long)t->run.curve.width);
+    snprintf(speed, sizeof speed, "%.6g", t->run.tokens_per_second);
+    snprintf(mfu, sizeof mfu, "%.6g", t->run.mfu);
     pc__plain_numbers_end(plain);
     const pc_weights_note_pair notes[] = {{"checksum", "0000000000000000"},
                                           {"paracord gpt", "1"},
@@ -61,6 +63,8 @@ static begun begin(const pc__gpt_training *t, const char *path, pc_parameter *li
                                           {"seconds", seconds},
                                           {"best", best},
                                           {"width", width},
+                                          {"tokens a second", speed},
+                                          {"mfu", mfu},
                                           {NULL, NULL}};
     begun b = {.draft.fd = -1};
     snprintf(list[n].name, sizeof list[n].name, "curve");

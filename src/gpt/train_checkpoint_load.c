@@ -8,6 +8,7 @@
 #include <paracord/no_grad.h>
 #include <paracord/random.h>
 
+#include <math.h>
 #include <stdlib.h>
 
 static pc_status damaged(const char *path)
@@ -36,6 +37,13 @@ static int64_t whole_note(const pc_weights *file, const char *key)
 {
     const char *text = pc_weights_note(file, key);
     return text ? strtoll(text, NULL, 10) : -1;
+}
+
+/* In plain numbers. NaN: files of before have no such note. */
+static double number_note(const pc_weights *file, const char *key)
+{
+    const char *text = pc_weights_note(file, key);
+    return text ? strtod(text, NULL) : NAN;
 }
 
 /* Behind the whole tensor's end a part has zeros. */
@@ -138,6 +146,8 @@ static pc_status load(pc__gpt_training *t, const pc_weights *file)
     const pc__plain_numbers plain = pc__plain_numbers_begin();
     t->best = strtod(best, NULL);
     t->before = strtod(seconds, NULL);
+    t->run.tokens_per_second = number_note(file, "tokens a second");
+    t->run.mfu = number_note(file, "mfu");
     pc__plain_numbers_end(plain);
     pc__optimizer_adopt(t->optimizer, step);
     pc_generator_set((pc_generator){strtoull(seed, NULL, 10), (uint64_t)draws});

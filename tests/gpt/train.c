@@ -450,6 +450,7 @@ static pc_status note_report(const char *path, const pc_gpt_run *run)
     assert_false(run->running);
     assert_true(strlen(run->sample) > 0);
     assert_int_equal(run->tested_count, 1);
+    assert_true(run->tokens_per_second > 0); /* no step is left, and it is not forgotten how fast those before were */
     reports++;
     return PC_OK;
 }
@@ -483,6 +484,7 @@ static void a_folder_is_of_one_training(void **state)
     options.report = note_report;
     assert_ok(pc_gpt_train(options, &summary));
     assert_int_equal(reports, 1);
+    assert_true(summary.tokens_per_second > 0);
     assert_int_equal(access(temporary, F_OK), -1);
     pc__free(temporary);
     options = small("d", &watched, NULL);
