@@ -17,6 +17,9 @@
 
 enum { ROUNDS = 7, RECORDED = 20, SIZES = 40 };
 
+#define LEAST 4096
+#define MOST 0x1p40
+
 typedef enum kind { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, ALL_TO_ALL, KINDS } kind;
 
 typedef struct measured {
@@ -208,6 +211,12 @@ static int run(const cli_call *call)
     cli_ranks ranks = {.work = all_sizes, .context = &s};
     for (s.kind = 0; s.kind < KINDS - 1 && strcmp(kinds[s.kind].name, s.op); s.kind++)
         continue;
+    if (s.least > s.most) {
+        cli_error(call->command,
+                  "--least is %lld bytes, more than --most, %lld; give a smaller --least or a larger --most",
+                  (long long)s.least, (long long)s.most);
+        return CLI_WRONG_USAGE;
+    }
     if (!cli_ranks_take(call->command, &ranks, s.devices, s.device))
         return CLI_WRONG_USAGE;
     for (int64_t bytes = s.least; bytes <= s.most && s.count < SIZES; bytes *= 4)
@@ -239,8 +248,8 @@ static const cli_choice names[] = {
 
 static const cli_option options[] = {
     {"op", 0, CLI_CHOICE, AT(op), "all-reduce", "NAME", .help = "What the ranks do", .choices = names},
-    {"least", 0, CLI_BYTES, AT(least), "4K", "BYTES", .help = "The smallest message", .min = 4096, .max = 1e12},
-    {"most", 0, CLI_BYTES, AT(most), "1G", "BYTES", .help = "The largest, by factors of 4", .min = 4096, .max = 1e12},
+    {"least", 0, CLI_BYTES, AT(least), "4K", "BYTES", .help = "The smallest message", .min = LEAST, .max = MOST},
+    {"most", 0, CLI_BYTES, AT(most), "1G", "BYTES", .help = "The largest, by factors of 4", .min = LEAST, .max = MOST},
     CLI_DEVICES_OPTION(AT(devices)),
     {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE", .help = "Of a rank that was launched",
      .choices = cli_program_devices},

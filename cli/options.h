@@ -13,7 +13,7 @@
 typedef enum cli_kind {
     CLI_FLAG,   /* bool */
     CLI_INT,    /* int, min..max */
-    CLI_BYTES,  /* int64_t: "auto" (0), or bytes with K, M, G or T (of 1024); none is -1 */
+    CLI_BYTES,  /* int64_t: bytes with K, M, G or T (of 1024), min..max; without a max any, none is -1, and "auto" 0 */
     CLI_SIZE,   /* int[2], height and width: "A" for both, or "AxB", each min..max */
     CLI_SEED,   /* uint64_t, any */
     CLI_FLOAT,  /* double, min..max */

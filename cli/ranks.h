@@ -21,7 +21,7 @@ typedef struct cli_ranks {
 #define CLI_DEVICES_OPTION(place)                                                                                      \
     {                                                                                                                  \
         "devices", 0, CLI_TEXT, (place), NULL, "LIST",                                                                 \
-            .help = "Train on several: all GPUs (all), those of these numbers (0,1), or devices by name "              \
+            .help = "Work on several: all GPUs (all), those of these numbers (0,1), or devices by name "               \
                     "(sim:0,sim:1)",                                                                                   \
             .group = "Several devices"                                                                                 \
     }

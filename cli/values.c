@@ -37,6 +37,21 @@ char *cli_list_choices(const cli_choice *choices, char *text, size_t n)
     return text;
 }
 
+/* 4096 as "4K" */
+static void write_bytes(double bytes, char text[32])
+{
+    static const char *const units[] = {"", "K", "M", "G", "T"};
+    int unit = 0;
+    for (; unit < 4 && bytes >= 1024 && fmod(bytes, 1024) == 0; unit++)
+        bytes /= 1024;
+    snprintf(text, 32, "%.15g%s", bytes, units[unit]);
+}
+
+static bool has_range(const cli_option *option)
+{
+    return option->max > 0;
+}
+
 char *cli_values(const cli_option *option, char *text, size_t n)
 {
     text[0] = 0;
@@ -44,8 +59,14 @@ char *cli_values(const cli_option *option, char *text, size_t n)
         return cli_list_choices(option->choices, text, n);
     if (option->kind == CLI_SEED)
         snprintf(text, n, "a whole number, 0 or more");
-    if (option->kind == CLI_BYTES)
+    if (option->kind == CLI_BYTES && has_range(option)) {
+        char least[32], most[32];
+        write_bytes(option->min, least);
+        write_bytes(option->max, most);
+        snprintf(text, n, "bytes, %s to %s", least, most);
+    } else if (option->kind == CLI_BYTES) {
         snprintf(text, n, "auto, or bytes such as 500M or 4G");
+    }
     if (option->kind != CLI_INT && option->kind != CLI_SIZE && option->kind != CLI_FLOAT && option->kind != CLI_PAIR)
         return text;
     const char *word = option->automatic ? ", or auto" : "";
@@ -130,9 +151,10 @@ static bool parse_bytes(const cli_option *option, const char *value, int64_t *re
     end = after + (unit != NULL);
     for (int i = 0; unit && i <= unit - units; i++)
         bytes *= 1024;
-    if (!strcmp(value, "auto"))
+    if (!strcmp(value, "auto") && !has_range(option))
         bytes = 0;
-    else if (!is_digit(*value) || strspn(value, "0123456789.") != (size_t)(after - value) || *end || bytes > 9e18)
+    else if (!is_digit(*value) || strspn(value, "0123456789.") != (size_t)(after - value) || *end || bytes > 9e18 ||
+             (has_range(option) && outside(option, bytes)))
         return reject(option, value, "", message);
     else
         bytes = bytes >= 1 ? bytes : -1;

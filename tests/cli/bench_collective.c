@@ -41,8 +41,19 @@ static void devices_that_cannot_be(void **state)
     prints("$P bench collective --op sum --devices cpu,cpu 2>&1", 2, "all-reduce");
 }
 
+static void sizes_that_cannot_be(void **state)
+{
+    (void)state;
+    NEED_BINARY();
+    prints("$P bench collective --devices cpu,cpu --least auto 2>&1", 2, "--least auto: must be bytes, 4K to 1T");
+    prints("$P bench collective --devices cpu,cpu --least 0 --most 4 2>&1", 2, "--least 0: must be bytes, 4K to 1T");
+    prints("$P bench collective --devices cpu,cpu --least 1G --most 4K 2>&1", 2,
+           "--least is 1073741824 bytes, more than --most, 4096; ");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_op_is_right), cmocka_unit_test(devices_that_cannot_be)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_op_is_right), cmocka_unit_test(devices_that_cannot_be),
+                                       cmocka_unit_test(sizes_that_cannot_be)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 typedef struct settings {
     bool quiet, flip;
     int epochs;
-    int64_t cache;
+    int64_t cache, least;
     uint64_t seed;
     double rate, share, pair[2], wide, decay;
     int size[2];
@@ -27,6 +27,7 @@ static const cli_option rows[] = {
     {"epochs", 'e', CLI_INT, AT(epochs), "25", "N", .help = "Passes", .min = 1, .max = 100000},
     {"seed", 0, CLI_SEED, AT(seed), "0", "N", .help = "Seed"},
     {"cache", 0, CLI_BYTES, AT(cache), "auto", "SIZE", .help = "Bytes"},
+    {"least", 0, CLI_BYTES, AT(least), "4K", "BYTES", .help = "Bytes in a range", .min = 4096, .max = 0x1p40},
     {"rate", 'l', CLI_FLOAT, AT(rate), "0.001", "RATE", .help = "Rate", .min = 0, .max = 10, .above = true},
     {"share", 0, CLI_FLOAT, AT(share), NULL, "SHARE", .help = "Share", .min = -1, .max = 1},
     {"wide", 0, CLI_FLOAT, AT(wide), NULL, "X", .help = "No upper bound", .min = 2, .max = INFINITY},
@@ -126,6 +127,8 @@ static void every_kind_of_value(void **state)
     assert_close(parse(any, "--share", "-.5", NULL)->s.share, -0.5, 0);
     assert_close(parse(any, "--wide", "1e300", NULL)->s.wide, 1e300, 0);
     assert_int_equal(parse(any, "--cache", "3k", NULL)->s.cache, 3 * 1024);
+    assert_int_equal(parse(any, NULL)->s.least, 4096);
+    assert_true(parse(any, "--least", "1T", NULL)->s.least == INT64_C(1) << 40);
     assert_close(parse(any, NULL)->s.decay, -1, 0);
     assert_close(parse(any, "--decay", "0", NULL)->s.decay, 0, 0);
     assert_close(parse(any, "--decay", "0", "--decay=auto", NULL)->s.decay, -1, 0);
@@ -167,6 +170,10 @@ static void values_out_of_range(void **state)
     assert_says("--size 28x: must be a whole number for both sides, or HEIGHTxWIDTH, each 8 to 1024", "--size", "28x");
     assert_says("--size 28x28x3: must be a whole number for both sides, or HEIGHTxWIDTH, each 8 to 1024", "--size",
                 "28x28x3");
+    assert_says("--least auto: must be bytes, 4K to 1T", "--least", "auto");
+    assert_says("--least 4095: must be bytes, 4K to 1T", "--least", "4095");
+    assert_says("--least 2T: must be bytes, 4K to 1T", "--least", "2T");
+    assert_says("--least 4X: must be bytes, 4K to 1T", "--least", "4X");
     assert_says("--pair 1,3: must be two numbers A,B, each 0 to 2", "--pair", "1,3");
     assert_says("--seed 18446744073709551616: must be at most 18446744073709551615", "--seed", "18446744073709551616");
 }
