@@ -282,9 +282,9 @@ pc_module *pc_gpt_open(const char *folder, pc_device device)
     char path[PATH_MAX];
     pc_gpt_options options;
     pc__gpt_ends ends;
-    if (pc__device_check(device, "pc_gpt_open") != PC_OK || path_of(folder, "config.json", path) != PC_OK ||
-        read_config(path, &options, &ends) != PC_OK || path_of_weights(folder, path) != PC_OK ||
-        pc__gpt_check(&options) != PC_OK)
+    if (pc__device_check(device, "pc_gpt_open") != PC_OK || pc__gpt_folder_check(folder) != PC_OK ||
+        path_of(folder, "config.json", path) != PC_OK || read_config(path, &options, &ends) != PC_OK ||
+        path_of_weights(folder, path) != PC_OK || pc__gpt_check(&options) != PC_OK)
         return NULL;
     pc_module *gpt = pc__gpt_make(&options, false);
     if (gpt)

@@ -59,6 +59,9 @@ enum { PC__GPT_LN_1, PC__GPT_ATTENTION, PC__GPT_LN_2, PC__GPT_MLP };
 #define PC__GPT_WEIGHTS                                                                                                \
     "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"
 
+/* folder.c: an error that says what to do where a file, or a classifier's folder, is in the place of a GPT's. */
+pc_status pc__gpt_folder_check(const char *folder);
+
 /* Is this a matrix that Hugging Face's files have turned? */
 bool pc__gpt_is_turned(const char *name);
 

@@ -1,4 +1,5 @@
 /* model_weights.c: classifiers to and from safetensors files, whose note "paracord" says what they are. */
+#include "io/safetensors.h"
 #include "nn/module.h"
 #include "train/model_about.h"
 
@@ -31,12 +32,25 @@ pc_status pc__model_save_weights(const char *path, const pc__model_file *model)
     return status;
 }
 
-/* The network that the note says. */
-static pc_status make(const char *path, const char *note, pc__opened_model *model)
+/* A GPT's weights, under the names of paracord gpt train or of Hugging Face, or its checkpoint. */
+static bool is_gpt(const pc_weights *file)
 {
+    return pc_weights_note(file, "paracord gpt") || pc__weights_find(file, "transformer.wte.weight") ||
+           pc__weights_find(file, "wte.weight");
+}
+
+/* The network that the note says. */
+static pc_status make(const pc_weights *file, const char *path, pc__opened_model *model)
+{
+    const char *note = pc_weights_note(file, key);
     char *about = note ? pc__strdup(note) : NULL;
     if (note && !about)
         return PC_ERR_MEMORY;
+    if (!about && is_gpt(file))
+        return pc__fail(PC_ERR_UNSUPPORTED,
+                        "%s is of a GPT, which sorts no pictures: paracord gpt sample FOLDER lets it write, and "
+                        "paracord gpt eval FOLDER TEXT measures it",
+                        path);
     pc_status status = about ? pc__model_of_about(path, about, model) : PC_ERR_UNSUPPORTED;
     pc__free(about);
     if (status == PC_ERR_UNSUPPORTED && !pc_failed())
@@ -52,7 +66,7 @@ static pc_status open_model(const char *path, pc__opened_model *model)
     pc_weights *file = pc_weights_open(path);
     if (!file)
         return pc_error_last()->status;
-    pc_status status = make(path, pc_weights_note(file, key), model);
+    pc_status status = make(file, path, model);
     pc_weights_free(file);
     PC__TRY(status);
     PC__TRY(pc_weights_load(model->file.net, path, (pc_weights_options){0}));

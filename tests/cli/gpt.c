@@ -227,6 +227,11 @@ static void wrong_words(void **state)
         {"$P gpt write 2>&1", "ACTION write: must be train, sample or eval", 2},
         {"$P gpt train /nowhere --device cpu 2>&1", "/nowhere", 1},
         {"$P gpt sample $R --device cpu 2>&1", "config.json", 1},
+        {"$P gpt sample $R/text --device cpu 2>&1", "text is no folder, and a GPT is one", 1},
+        {"mkdir $R/pets; touch $R/pets/model.h5; $P gpt eval $R/pets $R/text --device cpu 2>&1",
+         "pets has no GPT but a network for pictures, of paracord train: use paracord predict, eval or show", 1},
+        {"$P show $R/run 2>&1", "of a GPT, which sorts no pictures: paracord gpt sample FOLDER lets it write", 1},
+        {"$P predict $R/run/checkpoint x.jpg 2>&1", "of a GPT, which sorts no pictures: paracord gpt sample", 1},
         {"$P gpt train $R/text --heads 3 --device cpu --out $R/no 2>&1", "3 heads, width 128", 1},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
