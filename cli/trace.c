@@ -111,6 +111,12 @@ static int write_page(const cli_call *call, const char *page)
     return CLI_FINE;
 }
 
+static int refuse_ending(const cli_call *call, const char *page)
+{
+    cli_error(call->command, "--out %s: must end in .html (a page), .svg (a picture) or .json (a timeline)", page);
+    return CLI_WRONG_USAGE;
+}
+
 static int run_view(const cli_call *call)
 {
     const view_settings *settings = call->settings;
@@ -118,6 +124,8 @@ static int run_view(const cli_call *call)
     int status = CLI_FAILED;
     if (!page)
         cli_error(call->command, "out of memory");
+    else if (!ends_in(page, ".html") && !ends_in(page, ".svg") && !ends_in(page, ".json"))
+        status = refuse_ending(call, page);
     else if (is_one_of(page, call->line))
         cli_error(call->command, "%s is the timeline itself: name another file with --out", page);
     else if (settings->range && !ends_in(page, ".svg"))
@@ -130,9 +138,8 @@ static int run_view(const cli_call *call)
 
 static const cli_option view_options[] = {
     {"out", 'o', CLI_PATH, offsetof(view_settings, out), NULL, "FILE",
-     .help = "The page to write; without it, the timeline's name with .html. NAME.svg: a picture. NAME.json: one "
-             "timeline of "
-             "several, for Perfetto"},
+     .help = "NAME.html: the page; without it, the timeline's name with .html. NAME.svg: a picture. NAME.json: one "
+             "timeline of several, for Perfetto"},
     {"range", 0, CLI_TEXT, offsetof(view_settings, range), NULL, "NAME",
      .help = "In the picture, only the time of the first range or op of this name; NAME#2: the second"},
     {0},

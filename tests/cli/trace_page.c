@@ -268,6 +268,10 @@ static void a_picture_shows_all_or_a_range(void **state)
     job_end e;
     run(&e, "trace", "view", t.path.s, "-o", "x.svg", "--range", "nowhere");
     assert_refused(&e, 1, "no range or op named \"nowhere\"");
+    const test_path other = joined(root.s, "x.png"); /* a page by the name of a picture */
+    run(&e, "trace", "view", t.path.s, "-o", other.s);
+    assert_refused(&e, 2, "x.png: must end in .html (a page), .svg (a picture) or .json (a timeline)");
+    assert_false(exists(root.s, "x.png"));
 }
 
 /* Equal work that shares pixels is drawn once. */
