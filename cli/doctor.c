@@ -184,13 +184,40 @@ static void print_json(const pc_diagnosis *d)
     puts("]}");
 }
 
-static int list_checks(pc_job job)
+static const cli_choice jobs[] = {
+    {"train", "training on one GPU or several"}, {"serve", "predicting"}, {"build", "compiling CUDA programs"}, {0}};
+
+static void print_check_json(const char *name, const char *title, int of)
 {
-    const char *name, *title;
-    int jobs;
-    for (int i = 0; pc_doctor_check(i, &name, &title, &jobs); i++)
-        if (job == PC_JOB_ANY || jobs & (int)job)
+    printf("{\"check\": \"%s\", \"title\": ", name);
+    cli_json_text(stdout, title);
+    fputs(", \"for\": [", stdout);
+    const char *joint = "";
+    for (const cli_choice *job = jobs; job->name; job++)
+        if (of & (int)job_of(job->name)) {
+            printf("%s\"%s\"", joint, job->name);
+            joint = ", ";
+        }
+    fputs("]}", stdout);
+}
+
+static int list_checks(pc_job job, bool json)
+{
+    const char *name, *title, *joint = "";
+    int of;
+    fputs(json ? "{\"checks\": [" : "", stdout);
+    for (int i = 0; pc_doctor_check(i, &name, &title, &of); i++) {
+        if (job != PC_JOB_ANY && !(of & (int)job))
+            continue;
+        if (json) {
+            fputs(joint, stdout);
+            print_check_json(name, title, of);
+            joint = ", ";
+        } else {
             printf("%-18s %s\n", name, title);
+        }
+    }
+    fputs(json ? "]}\n" : "", stdout);
     return CLI_FINE;
 }
 
@@ -223,12 +250,9 @@ static int run(const cli_call *call)
 {
     const doctor_settings *settings = call->settings;
     if (settings->list)
-        return list_checks(job_of(settings->job));
+        return list_checks(job_of(settings->job), settings->json);
     return cli_with_machine(call, &settings->from, examine);
 }
-
-static const cli_choice jobs[] = {
-    {"train", "training on one GPU or several"}, {"serve", "predicting"}, {"build", "compiling CUDA programs"}, {0}};
 
 static const cli_option options[] = {
     {"for", 0, CLI_CHOICE, offsetof(doctor_settings, job), NULL, "JOB", .help = "Only the checks that matter for this",
@@ -238,7 +262,8 @@ static const cli_option options[] = {
      .help = "Try copies between each two GPUs and an all-reduce over all (or sim devices), in processes of their own"},
     {"peers-timeout", 0, CLI_INT, offsetof(doctor_settings, peers_timeout), "5000", "MS",
      .help = "How long such copies may take; the all-reduce gets six times as long", .min = 10, .max = 600000},
-    {"list", 0, CLI_FLAG, offsetof(doctor_settings, list), NULL, NULL, .help = "List the checks, and make none"},
+    {"list", 0, CLI_FLAG, offsetof(doctor_settings, list), NULL, NULL,
+     .help = "List the checks, and make none (--json: which job each is for, too)"},
     CLI_MACHINE_ROOT(doctor_settings),
     {"record", 0, CLI_PATH, offsetof(doctor_settings, from.record), NULL, "FILE",
      .help = "Also write what is read of this machine to a file, for --root somewhere else"},

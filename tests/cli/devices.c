@@ -163,6 +163,10 @@ static void the_doctor_leaves_with_its_finding(void **state)
     assert_prints("\"$P\" doctor --for build --root ${M}narrow-link.txt", 0, "Nothing is wrong");
     assert_prints("\"$P\" doctor --list --for build", 0, "toolkit-path");
     assert_null(strstr(output, "pcie-link"));
+    assert_prints("\"$P\" doctor --list --for build --json", 0, "{\"checks\": [{\"check\": \"");
+    assert_non_null(strstr(output, "\"for\": [\"build\"]}"));
+    assert_non_null(strstr(output, "]}]}\n"));
+    assert_null(strstr(output, "pcie-link"));
 }
 
 /* Without a GPU the doctor tries sim devices, with faults in them too. */
