@@ -237,6 +237,21 @@ static void steps_become_groups(void **state)
     assert_true(curve.groups[1].loss == 4 + 5 + 6 + 7);
 }
 
+/* The sum of the epochs is called the same in a report and where runs are compared; the wall clock is something else. */
+static void times_have_names(void **state)
+{
+    (void)state;
+    pc__epoch_record epochs[3];
+    for (int i = 0; i < 3; i++)
+        epochs[i] = pc__epoch_unknown(i + 1), epochs[i].seconds = (double[]){1, 2, 6}[i];
+    const pc__history history = {.epochs = epochs, .count = 3};
+    char *html = rendered(&(pc__report){.history = &history, .seconds = 20});
+    assert_says(
+        html, "<h3>Wall clock</h3><p class='value'>20.0\u202fs</p><p class='sub'>training time 9.0\u202fs, of an epoch "
+              "2.0\u202fs (median)<");
+    pc__free(html);
+}
+
 static void runs_are_compared(void **state)
 {
     (void)state;
@@ -263,6 +278,7 @@ static void runs_are_compared(void **state)
     assert_says(compared, "&lt;b&gt;two");
     assert_null(strstr(compared, "<b>two"));
     assert_says(compared, "<h1>2 runs compared</h1>");
+    assert_says(compared, "training time");
     pc__free(compared);
     pc__free(before);
     pc__free(after);
@@ -287,6 +303,7 @@ int main(void)
         cmocka_unit_test(hits_and_false_alarms),
         cmocka_unit_test(a_class_that_is_never_said),
         cmocka_unit_test(steps_become_groups),
+        cmocka_unit_test(times_have_names),
         cmocka_unit_test(runs_are_compared),
     };
     return cmocka_run_group_tests_name("train.report_run", tests, prepare, tidy);

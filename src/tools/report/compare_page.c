@@ -12,14 +12,6 @@ static void name_of(pc__text *html, const pc__compared *run, int i)
     pc__html_put(html, "</b></span>");
 }
 
-static double seconds_of(const pc__compared *run)
-{
-    double sum = 0;
-    for (int i = 0; i < run->history.count; i++)
-        sum += isfinite(run->history.epochs[i].seconds) ? run->history.epochs[i].seconds : 0;
-    return sum;
-}
-
 /* The greatest test accuracy among the epochs that are kept; -1: none is known. */
 static int best_of(const pc__compared *runs, int count)
 {
@@ -46,7 +38,7 @@ static void results(pc__text *html, const pc__compared *runs, int count)
                        "<th scope='col'>run</th><th scope='col'>epochs</th><th scope='col'>kept epoch</th>"
                        "<th scope='col'>test accuracy</th><th scope='col'>balanced</th><th scope='col'>test loss</th>"
                        "<th scope='col'>last epoch's accuracy</th><th scope='col'>train loss</th>"
-                       "<th scope='col'>time</th></tr></thead><tbody>\n");
+                       "<th scope='col'>training time</th></tr></thead><tbody>\n");
     for (int i = 0; i < count; i++) {
         const pc__history *h = &runs[i].history;
         pc__epoch_record last = h->count ? h->epochs[h->count - 1] : pc__epoch_unknown(0);
@@ -62,7 +54,7 @@ static void results(pc__text *html, const pc__compared *runs, int count)
         cell(html, pc__html_number, runs[i].kept.test_loss);
         cell(html, pc__html_percent, last.test_accuracy);
         cell(html, pc__html_number, last.loss);
-        cell(html, pc__html_duration, seconds_of(&runs[i]));
+        cell(html, pc__html_duration, pc__report_training_seconds(&runs[i].history));
         pc__html_put(html, "</tr>\n");
     }
     pc__html_put(html, "</tbody></table></div></section>\n");

@@ -1,5 +1,6 @@
 /* compare_text.c: runs side by side as a table of text, and as JSON. */
 #include "report/compare.h"
+#include "report/parts.h"
 #include "train/summary.h"
 
 #include <math.h>
@@ -15,14 +16,6 @@ static void number(pc__text *text, double value, const char *format, int width)
 static const pc__epoch_record *last_of(const pc__compared *run)
 {
     return run->history.count ? &run->history.epochs[run->history.count - 1] : NULL;
-}
-
-static double seconds_of(const pc__compared *run)
-{
-    double sum = 0;
-    for (int i = 0; i < run->history.count; i++)
-        sum += isfinite(run->history.epochs[i].seconds) ? run->history.epochs[i].seconds : 0;
-    return sum;
 }
 
 static void put_name(pc__text *text, const char *name, int width)
@@ -42,7 +35,8 @@ static void put_row(pc__text *text, const pc__compared *run, int width)
     number(text, kept ? kept->test_loss : NAN, "  %9.4f", 11);
     number(text, last ? last->test_accuracy : NAN, "  %8.3f", 10);
     number(text, last ? last->loss : NAN, "  %10.4f", 12);
-    pc__text_add(text, "  %7.1f s%s\n", seconds_of(run), run->known && !run->finished ? "  not finished" : "");
+    pc__text_add(text, "  %11.1f s%s\n", pc__report_training_seconds(&run->history),
+                 run->known && !run->finished ? "  not finished" : "");
 }
 
 /* "--lr: 0.001 (run1), 0.01 (run2)" of what is not the same. */
@@ -72,7 +66,7 @@ void pc__compare_text(pc__text *text, const pc__compared *runs, int count)
     bool any = false;
     for (int i = 0; i < count; i++)
         width = PC__MAX(width, (int)strlen(runs[i].folder));
-    pc__text_add(text, "%*s  epochs  kept  test acc  balanced  test loss  last acc  train loss      time\n", width,
+    pc__text_add(text, "%*s  epochs  kept  test acc  balanced  test loss  last acc  train loss  training time\n", width,
                  "run");
     for (int i = 0; i < count; i++)
         put_row(text, &runs[i], width);

@@ -101,17 +101,27 @@ static double median(pc__text *text, const pc__history *history, size_t field)
     return middle;
 }
 
+double pc__report_training_seconds(const pc__history *history)
+{
+    double sum = 0;
+    for (int i = 0; history && i < history->count; i++)
+        sum += isfinite(history->epochs[i].seconds) ? history->epochs[i].seconds : 0;
+    return sum;
+}
+
 static void speed_cards(pc__text *text, const pc__report *report)
 {
     double per_epoch = median(text, report->history, offsetof(pc__epoch_record, seconds));
     double speed = median(text, report->history, offsetof(pc__epoch_record, images_per_second));
-    card(text, "", "Time");
+    card(text, "", "Wall clock");
     pc__html_duration(text, report->seconds);
     pc__html_put(text, "</p>");
     if (per_epoch > 0) {
-        pc__html_put(text, "<p class='sub'>");
+        pc__html_put(text, "<p class='sub'>training time ");
+        pc__html_duration(text, pc__report_training_seconds(report->history));
+        pc__html_put(text, ", of an epoch ");
         pc__html_duration(text, per_epoch);
-        pc__html_put(text, " an epoch</p>");
+        pc__html_put(text, " (median)</p>");
     }
     pc__html_put(text, "</div>");
     if (speed > 0) {

@@ -51,6 +51,9 @@ pc__epoch_record pc__report_final(const pc__report *report);
 /* The figure of a record that lies `field` bytes into it (offsetof). */
 double pc__report_value(const pc__epoch_record *record, size_t field);
 
+/* The time that all epochs took to train, without tests and files; 0: unknown. */
+double pc__report_training_seconds(const pc__history *history);
+
 /* Index of the epoch with the smallest (or greatest) known figure, the first of equals; -1: none is known. */
 int pc__report_best(const pc__history *history, size_t field, bool smallest);
 
