@@ -70,8 +70,8 @@ static void put_pictures(pc__text *text, const pc__run *run)
     put_classes(text, run);
     pc__text_add(text, ")");
     if (run->fit.test)
-        pc__text_add(text, "; %s to test on %s", pc__thousands(pc_loader_count(run->fit.test)).s,
-                     run->split ? "held back from them" : "in ");
+        pc__text_add(text, run->split ? "; another %s to test on, held back from training" : "; %s to test on in ",
+                     pc__thousands(pc_loader_count(run->fit.test)).s);
     if (run->fit.test && !run->split)
         pc__text_add_name(text, run->test_folder);
     if (run->split)

@@ -134,7 +134,7 @@ static void folders_that_do_not_fit(void **state)
     run(&e, "train", few.s, "--out", out.s, "--val-split", "0.4", "--epochs", "1");
     assert_went_well(&e);
     assert_non_null(strstr(e.out, "4 pictures in"));
-    assert_non_null(strstr(e.out, "2 to test on"));
+    assert_non_null(strstr(e.out, "(cat 2, dog 2); another 2 to test on, held back from training\n"));
     remove_root(&out);
     run(&e, "train", few.s, "--out", out.s, "--val-split", "0", "--epochs", "1");
     assert_went_well(&e);
