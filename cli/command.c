@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <paracord/device.h>
 #include <paracord/error.h>
 
 #include "nearest.h"
@@ -118,6 +119,21 @@ static char *sub_commands(const cli_command *command, char *text, size_t n)
     return text;
 }
 
+/* A --device of which no machine has one; whether this one has it, the command sees. */
+static bool names_device(const cli_command *command, const void *settings)
+{
+    const cli_option *o = command->options;
+    while (o && o->name && !(o->kind == CLI_TEXT && !strcmp(o->name, "device")))
+        o++;
+    const char *word = o && o->name ? *(const char *const *)((const char *)settings + o->offset) : NULL;
+    pc_device device;
+    const bool wrong = word && pc_device_parse(word, &device) == PC_ERR_ARGUMENT;
+    if (wrong)
+        cli_failed(command);
+    pc_error_clear();
+    return !wrong;
+}
+
 static int parse_and_run(const cli_command *command, int argc, char **argv, void *settings, cli_line *line)
 {
     char message[CLI_MESSAGE_MAX];
@@ -135,6 +151,8 @@ static int parse_and_run(const cli_command *command, int argc, char **argv, void
         cli_help_command(stdout, command);
         return CLI_FINE;
     }
+    if (!names_device(command, settings))
+        return CLI_WRONG_USAGE;
     cli_call call = {command, settings, line, argc, argv};
     return command->run(&call);
 }

@@ -70,9 +70,11 @@ static int run(const cli_call *call)
     const char *model = call->line->values[0], *folder = call->line->values[1];
     pc_evaluation result = {0};
     cli_watch watch;
-    pc_classifier *classifier = cli_prepare_open(call->command, &settings->preparation, model, settings->device);
+    int unready;
+    pc_classifier *classifier =
+        cli_prepare_open(call->command, &settings->preparation, model, settings->device, &unready);
     if (!classifier)
-        return CLI_FAILED;
+        return unready;
     cli_prepare_warn(call->command, classifier, model);
     cli_watch_start(&watch, call->command);
     pc_train_callbacks callbacks = cli_watch_callbacks(&watch);

@@ -159,11 +159,12 @@ static int predict_all(const cli_call *call, pc_classifier *classifier)
 static int run(const cli_call *call)
 {
     const predict_settings *settings = call->settings;
+    int status;
     pc_classifier *classifier =
-        cli_prepare_open(call->command, &settings->preparation, call->line->values[0], settings->device);
+        cli_prepare_open(call->command, &settings->preparation, call->line->values[0], settings->device, &status);
     if (!classifier)
-        return CLI_FAILED;
-    int status = predict_all(call, classifier);
+        return status;
+    status = predict_all(call, classifier);
     pc_classifier_free(classifier);
     return status;
 }

@@ -97,64 +97,84 @@ static bool set_size(const cli_command *command, const int size[2], pc_preparati
     return true;
 }
 
-static bool set_preparation(const cli_command *command, const cli_preparation *given, pc_classifier *classifier)
+/* What the options say, into p; false: an error, told. */
+static bool take(const cli_command *command, const cli_preparation *given, pc_preparation *p)
 {
-    pc_preparation p = pc_classifier_preparation(classifier);
     if (given->rescale || given->mean || given->std) {
-        warn_of_replacing(command, &p);
-        for (int c = 0; c < PC_PREPARATION_CHANNELS && p.source == PC_PREPARATION_LAYER; c++)
-            p.mean[c] = 0, p.std[c] = 1;
+        warn_of_replacing(command, p);
+        for (int c = 0; c < PC_PREPARATION_CHANNELS && p->source == PC_PREPARATION_LAYER; c++)
+            p->mean[c] = 0, p->std[c] = 1;
     }
-    if (!set_size(command, given->size, &p))
+    if (!set_size(command, given->size, p))
         return false;
-    if (given->rescale && !set_rescale(command, given->rescale, &p.rescale))
+    if (given->rescale && !set_rescale(command, given->rescale, &p->rescale))
         return false;
-    if (given->mean && !set_channels(command, "mean", given->mean, p.channels, p.mean))
+    if (given->mean && !set_channels(command, "mean", given->mean, p->channels, p->mean))
         return false;
-    if (given->std && !set_channels(command, "std", given->std, p.channels, p.std))
+    if (given->std && !set_channels(command, "std", given->std, p->channels, p->std))
         return false;
+    for (int c = 0; given->std && c < PC_PREPARATION_CHANNELS; c++)
+        if (p->std[c] == 0) {
+            cli_error(command, "--std %s: must not be 0, by which nothing can be divided", given->std);
+            return false;
+        }
     if (given->resize)
-        p.resize = strcmp(given->resize, "area") == 0 ? PC_RESIZE_AREA : PC_RESIZE_NEAREST;
-    p.no_exif = p.no_exif || given->no_exif;
-    p.shorter = given->shorter ? given->shorter : p.shorter;
-    return pc_classifier_set_preparation(classifier, &p) == PC_OK || (cli_failed(command), false);
+        p->resize = strcmp(given->resize, "area") == 0 ? PC_RESIZE_AREA : PC_RESIZE_NEAREST;
+    p->no_exif = p->no_exif || given->no_exif;
+    p->shorter = given->shorter ? given->shorter : p->shorter;
+    return true;
 }
 
-static bool set_classes(const cli_command *command, const char *text, pc_classifier *classifier)
+/* The library's error: wrong usage where it is about what was given. */
+static int failed(const cli_command *command)
 {
-    int count = 1, n = 0;
+    const bool given = pc_error_last()->status == PC_ERR_ARGUMENT;
+    const int status = cli_failed(command);
+    return given ? CLI_WRONG_USAGE : status;
+}
+
+static int set_preparation(const cli_command *command, const cli_preparation *given, pc_classifier *classifier)
+{
+    pc_preparation p = pc_classifier_preparation(classifier);
+    if (!take(command, given, &p))
+        return CLI_WRONG_USAGE;
+    return pc_classifier_set_preparation(classifier, &p) == PC_OK ? CLI_FINE : failed(command);
+}
+
+static int set_classes(const cli_command *command, const char *text, pc_classifier *classifier)
+{
+    int count = 1, n = 0, status = CLI_FAILED;
     for (const char *c = text; *c; c++)
         count += *c == ',';
     char *words = strdup(text), *rest = words;
     const char **names = calloc((size_t)count, sizeof *names);
-    bool fine = words && names;
-    while (fine && rest)
+    while (words && names && rest)
         names[n++] = strsep(&rest, ",");
-    if (!fine)
+    if (!words || !names)
         cli_error(command, "not enough memory for the class names");
-    else if (pc_classifier_set_class_names(classifier, names, n) != PC_OK)
-        fine = (cli_failed(command), false);
+    else
+        status = pc_classifier_set_class_names(classifier, names, n) == PC_OK ? CLI_FINE : failed(command);
     free(names);
     free(words);
-    return fine;
+    return status;
 }
 
-bool cli_prepare(const cli_command *command, const cli_preparation *given, pc_classifier *classifier)
+int cli_prepare(const cli_command *command, const cli_preparation *given, pc_classifier *classifier)
 {
     bool numbers = given->rescale || given->mean || given->std || given->resize || given->no_exif || given->size[0] ||
                    given->shorter;
-    if (numbers && !set_preparation(command, given, classifier))
-        return false;
-    return !given->classes || set_classes(command, given->classes, classifier);
+    const int status = numbers ? set_preparation(command, given, classifier) : CLI_FINE;
+    return status == CLI_FINE && given->classes ? set_classes(command, given->classes, classifier) : status;
 }
 
 pc_classifier *cli_prepare_open(const cli_command *command, const cli_preparation *given, const char *model,
-                                const char *device)
+                                const char *device, int *status)
 {
+    *status = CLI_FAILED;
     pc_classifier *classifier = pc_classifier_open(model, device);
     if (!classifier)
         cli_failed(command);
-    if (classifier && cli_prepare(command, given, classifier))
+    else if ((*status = cli_prepare(command, given, classifier)) == CLI_FINE)
         return classifier;
     pc_classifier_free(classifier);
     return NULL;

@@ -75,12 +75,12 @@ extern const cli_choice cli_prepare_resizes[];
 /* Anything was given. */
 bool cli_prepare_given(const cli_preparation *given);
 
-/* The classifier in the file `model`, with what was given set; NULL: an error, told. */
+/* The classifier in the file `model`, with what was given set; NULL: an error, told, and the exit status. */
 pc_classifier *cli_prepare_open(const cli_command *command, const cli_preparation *given, const char *model,
-                                const char *device);
+                                const char *device, int *status);
 
-/* Set what was given; false: an error, told. */
-bool cli_prepare(const cli_command *command, const cli_preparation *given, pc_classifier *classifier);
+/* Set what was given; CLI_FINE, or an error, told. What does not fit this classifier is wrong usage. */
+int cli_prepare(const cli_command *command, const cli_preparation *given, pc_classifier *classifier);
 
 /* Say on stderr that the preparation is assumed, where it is, and what to do; `model` is the file's path. */
 void cli_prepare_warn(const cli_command *command, const pc_classifier *classifier, const char *model);

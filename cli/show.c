@@ -19,18 +19,19 @@ static void print_lines(const char *text)
         putchar('\n');
 }
 
-/* Take what was given, and write it into the file where that was asked for. False: an error, told. */
-static bool change(const cli_call *call, pc_classifier *classifier)
+/* Take what was given, and write it into the file where that was asked for. CLI_FINE, or an error, told. */
+static int change(const cli_call *call, pc_classifier *classifier)
 {
     const show_settings *settings = call->settings;
     if (settings->set && !cli_prepare_given(&settings->preparation)) {
         cli_error(call->command, "--set: say what to write into the file: --rescale, --mean, --std, --resize, "
                                  "--shorter, --no-exif, --classes");
-        return false;
+        return CLI_WRONG_USAGE;
     }
-    if (!cli_prepare(call->command, &settings->preparation, classifier))
-        return false;
-    return !settings->set || pc_classifier_note(classifier) == PC_OK || (cli_failed(call->command), false);
+    const int status = cli_prepare(call->command, &settings->preparation, classifier);
+    if (status != CLI_FINE || !settings->set || pc_classifier_note(classifier) == PC_OK)
+        return status;
+    return cli_failed(call->command);
 }
 
 /* A file that cannot be used is still shown: its layers, as far as it says them, and why it cannot. */
@@ -56,9 +57,10 @@ static int run(const cli_call *call)
     pc_classifier *classifier = pc_classifier_open(call->line->values[0], "cpu");
     if (!classifier)
         return show_layers(call);
-    if (!change(call, classifier)) {
+    const int unchanged = change(call, classifier);
+    if (unchanged != CLI_FINE) {
         pc_classifier_free(classifier);
-        return CLI_FAILED;
+        return unchanged;
     }
     pc_status status = pc_classifier_summary(classifier, &text, &json);
     pc_classifier_free(classifier);

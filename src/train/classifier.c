@@ -119,8 +119,8 @@ pc_status pc_classifier_set_class_names(pc_classifier *c, const char *const *nam
     PC__NEED(c);
     PC__NEED(names);
     if (count != c->model.file.class_count)
-        return pc__fail(PC_ERR_ARGUMENT, "%s knows %d classes, and %d names are given", c->path,
-                        c->model.file.class_count, count);
+        return pc__fail(PC_ERR_ARGUMENT, "%s knows %d classes, and %d %s given", c->path, c->model.file.class_count,
+                        count, count == 1 ? "name is" : "names are");
     for (int i = 0; i < count; i++)
         PC__TRY(check_name(names, i));
     for (int i = 0; i < count; i++)

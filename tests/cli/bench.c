@@ -217,7 +217,7 @@ static void bad_input(void **state)
     REFUSED(2, "must be copy, pageable, add, saxpy", "bench", "nonsense");
     REFUSED(2, "ROW prod: must be", "bench", "prod");
     REFUSED(2, "ROW must not be empty", "bench", "");
-    REFUSED(1, "write auto, cpu, sim:N or cuda:N", "bench", "--device", "gpu");
+    REFUSED(2, "write auto, cpu, sim:N or cuda:N", "bench", "--device", "gpu");
     REFUSED(1, "the devices are: ", "bench", "--device", "sim:60");
     REFUSED(1, "No such file or directory", "bench", "--svg", nowhere.s);
     REFUSED(1, "Is a directory", "bench", "--svg", root.s);

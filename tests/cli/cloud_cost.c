@@ -28,7 +28,7 @@ static void cost_adds_up(void **state)
     run(&e, "cloud", "cost", "article", joined(root.s, "gone").s);
     assert_refused(&e, 1, "gone", "is not a folder");
     run(&e, "cloud", "cost", "article", data.s, "--device", "abacus");
-    assert_refused(&e, 1, "abacus", "cpu");
+    assert_refused(&e, 2, "abacus", "cpu");
     run(&e, "cloud", "cost", "article", data.s, "--budget", "0.01");
     assert_refused(&e, 1, "costs at most $0.01 an hour; the cheapest is g4dn.xlarge at $");
     run(&e, "cloud", "cost", "article", data.s, "--budget", "0.01", "--json");

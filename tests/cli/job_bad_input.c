@@ -97,9 +97,9 @@ static void wrong_settings_fail(void **state)
     (void)state;
     job_end e;
     run(&e, "train", data.s, "--out", out.s, "--device", "abacus");
-    assert_refused(&e, 1, "abacus", "cpu");
+    assert_refused(&e, 2, "abacus", "cpu");
     run(&e, "train", data.s, "--out", out.s, "--device", "cpu:7");
-    assert_refused(&e, 1, "cpu:7");
+    assert_refused(&e, 2, "cpu:7");
     run(&e, "train", data.s, "--out", out.s, "--arch", "lenet", "--size", "8");
     assert_refused(&e, 1, "8 x 8 are too small for lenet");
     assert_nothing_written();
@@ -249,6 +249,30 @@ static void not_enough_memory(void **state)
     assert_nothing_written();
 }
 
+static void preparations_that_cannot_be(void **state)
+{
+    (void)state;
+    static const char *const values[][3] = {
+        {"--rescale", "1/0", "must be a number other than 0"},
+        {"--mean", "1,2", "must be a number, or three for red, green and blue"},
+        {"--std", "0", "--std 0: must not be 0"},
+        {"--std", "1,0,1", "--std 1,0,1: must not be 0"},
+        {"--classes", "a", "knows 2 classes, and 1 name is given"},
+        {"--classes", "a,a", "classes 0 and 1 are both called a"},
+    };
+    job_end e;
+    test_path picture = joined(plain.s, "cat/cat.000.jpg");
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        run(&e, "predict", model.s, picture.s, values[i][0], values[i][1]);
+        if (e.status != 2 || !strstr(e.err, values[i][2]))
+            fail_msg("%s %s: status %d, and %s", values[i][0], values[i][1], e.status, e.err);
+        run(&e, "show", model.s, values[i][0], values[i][1]);
+        assert_int_equal(e.status, 2);
+    }
+    run(&e, "eval", model.s, plain.s, "--device", "foo");
+    assert_refused(&e, 2, "\"foo\" is no device; write auto, cpu, sim:N or cuda:N");
+}
+
 static void no_models(void **state)
 {
     (void)state;
@@ -324,6 +348,7 @@ int main(void)
         cmocka_unit_test(folders_that_cannot_be_written),
         cmocka_unit_test(a_full_disk),
         cmocka_unit_test(not_enough_memory),
+        cmocka_unit_test(preparations_that_cannot_be),
         cmocka_unit_test(no_models),
         cmocka_unit_test(wrong_models),
     };

@@ -299,7 +299,7 @@ static void bad_input(void **state)
         REFUSED_IN(small, 1, "take a smaller --width or --height", "mandelbrot", "-W", "65535", "-H", "65535",
                    "--device", "cpu");
     }
-    REFUSED(1, "write auto, cpu, sim:N or cuda:N", "saxpy", "--device", "gpu");
+    REFUSED(2, "write auto, cpu, sim:N or cuda:N", "saxpy", "--device", "gpu");
     REFUSED(1, "the devices are: ", "saxpy", "--device", "sim:60");
     REFUSED(2, "fire, ocean, forest, rainbow or grey", "mandelbrot", "--palette", "blue");
     REFUSED(2, "the first must be less", "mandelbrot", "--x", "1,-2");
