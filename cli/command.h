@@ -30,6 +30,7 @@ typedef struct cli_command {
     const cli_option *options;     /* may be NULL */
     const cli_argument *arguments; /* may be NULL */
     const cli_example *examples;   /* may be NULL */
+    const cli_choice *statuses;    /* exit statuses that are not as in all commands: numbers, sentences; may be NULL */
     size_t settings_size;
     int (*run)(const cli_call *call);
 } cli_command;

@@ -279,6 +279,13 @@ static const cli_example examples[] = {
     {0},
 };
 
+static const cli_choice statuses[] = {
+    {"0", "Nothing is wrong; advice alone is that, too"},
+    {"1", "Something is wrong, which standard output says, or the command itself failed, which one line on standard "
+          "error says"},
+    {0},
+};
+
 const cli_command cli_doctor = {
     .name = "doctor",
     .summary = "Say what is wrong with this machine, and what mends it",
@@ -289,6 +296,7 @@ const cli_command cli_doctor = {
                    "The exit status is 0 when nothing is wrong, 1 when something is. Advice alone leaves it 0.",
     .options = options,
     .examples = examples,
+    .statuses = statuses,
     .settings_size = sizeof(doctor_settings),
     .run = run,
 };

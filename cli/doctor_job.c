@@ -112,6 +112,13 @@ static const cli_example examples[] = {
     {0},
 };
 
+static const cli_choice statuses[] = {
+    {"0", "The job runs"},
+    {"1", "Ranks hold it up, or nobody answers, or not to the end, which standard output or one line on standard error "
+          "says"},
+    {0},
+};
+
 const cli_command cli_doctor_job = {
     .name = "doctor job",
     .summary = "Say which ranks hold up a running job of NCCL",
@@ -126,6 +133,7 @@ const cli_command cli_doctor_job = {
     .options = options,
     .arguments = arguments,
     .examples = examples,
+    .statuses = statuses,
     .settings_size = sizeof(job_settings),
     .run = run,
 };

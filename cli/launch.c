@@ -85,6 +85,14 @@ static const cli_example examples[] = {
     {0},
 };
 
+static const cli_choice statuses[] = {
+    {"0", "All ranks ended with 0"},
+    {"1", "This command failed, or the rank that failed first ended with 1"},
+    {"2", "The command line was wrong, or the rank that failed first ended with 2"},
+    {"other", "That of the rank that failed first; 128 and the number of the signal that ended it"},
+    {0},
+};
+
 const cli_command cli_launch = {
     .name = "launch",
     .summary = "Start a job of several ranks, and see it through",
@@ -108,6 +116,7 @@ const cli_command cli_launch = {
     .options = options,
     .arguments = arguments,
     .examples = examples,
+    .statuses = statuses,
     .settings_size = sizeof(launch_settings),
     .run = run,
 };

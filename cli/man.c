@@ -167,11 +167,38 @@ static void examples(const cli_example *rows)
     }
 }
 
-static void exit_status(void)
+static void status_entry(const char *number, const char *help)
 {
-    puts(".SH EXIT STATUS\n.TP\n.B 0\nAll went well.\n.TP\n.B 1\nThe command failed; one line on standard error names "
-         "the thing, the cause and the way out.\n.TP\n.B 2\nThe command line was wrong.\n.TP\n.B 130, 143\n"
-         "Stopped by an interrupt (Ctrl\\-C) or by SIGTERM.");
+    puts(".TP");
+    font('B', number);
+    fputc('\n', stdout);
+    sentence("", help);
+}
+
+static const cli_choice usual_statuses[] = {
+    {"0", "All went well"},
+    {"1", "The command failed; one line on standard error names the thing, the cause and the way out"},
+    {"2", "The command line was wrong"},
+    {"130, 143", "Stopped by an interrupt (Ctrl-C) or by SIGTERM"},
+    {0}};
+
+static const char *meaning(const cli_choice *own, const char *number)
+{
+    while (own && own->name && strcmp(own->name, number))
+        own++;
+    return own && own->name ? own->help : NULL;
+}
+
+static void exit_status(const cli_choice *own)
+{
+    puts(".SH EXIT STATUS");
+    for (const cli_choice *s = usual_statuses; s->name; s++) {
+        const char *other = meaning(own, s->name);
+        status_entry(s->name, other ? other : s->help);
+    }
+    for (const cli_choice *s = own; s && s->name; s++)
+        if (!meaning(usual_statuses, s->name))
+            status_entry(s->name, s->help);
 }
 
 static void command_page(const cli_command *command)
@@ -192,7 +219,7 @@ static void command_page(const cli_command *command)
     arguments(command->arguments);
     options(command);
     examples(command->examples);
-    exit_status();
+    exit_status(command->statuses);
     puts(".SH SEE ALSO\n.BR paracord (1)");
 }
 
@@ -221,7 +248,7 @@ static void overview_page(void)
     puts(".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nWhen set, no bold or coloured letters are written.\n.TP\n.B COLUMNS\n"
          "The width to write for, instead of the terminal's.\n.TP\n.B TERM\nWith \\(lqdumb\\(rq, progress is shown as "
          "plain lines.");
-    exit_status();
+    exit_status(NULL);
 }
 
 static int run(const cli_call *call)

@@ -124,6 +124,13 @@ static const cli_example examples[] = {
     {0},
 };
 
+static const cli_choice statuses[] = {
+    {"0", "Every picture is whole"},
+    {"1", "Pictures are broken or damaged, which standard output says, or the command itself failed, which one line on "
+          "standard error says"},
+    {0},
+};
+
 const cli_command cli_pictures_check = {
     .name = "pictures check",
     .summary = "Name the broken pictures in a folder",
@@ -135,6 +142,7 @@ const cli_command cli_pictures_check = {
     .options = options,
     .arguments = arguments,
     .examples = examples,
+    .statuses = statuses,
     .settings_size = sizeof(check_settings),
     .run = run,
 };

@@ -168,6 +168,28 @@ static void man_pages_have_every_option(void **state)
     assert_in_range(options, 40, 400);
 }
 
+/* Of commands whose status says something of its own. */
+static void man_pages_have_their_statuses(void **state)
+{
+    (void)state;
+    NEED_BINARY();
+    static const char *const wanted[][2] = {
+        {"launch", "That of the rank that failed first; 128 and the number of the signal that ended it."},
+        {"launch", "Stopped by an interrupt (Ctrl-C) or by SIGTERM."},
+        {"doctor", "Something is wrong, which standard output says"},
+        {"doctor job", "The job runs."},
+        {"pictures check", "Every picture is whole."},
+        {"train", "The command failed; one line on standard error names the thing"},
+    };
+    char page[OUTPUT_MAX], line[128];
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        snprintf(line, sizeof line, "\"$P\" man %s | sed 's/\\\\-/-/g;1,/EXIT STATUS/d'", wanted[i][0]);
+        shell(page, line);
+        if (!strstr(page, wanted[i][1]))
+            fail_msg("paracord man %s: no \"%s\" in %s", wanted[i][0], wanted[i][1], page);
+    }
+}
+
 static void man_pages_render_without_warnings(void **state)
 {
     (void)state;
@@ -276,6 +298,7 @@ int main(void)
         cmocka_unit_test(help_fits_the_width),
         cmocka_unit_test(both_spellings_of_help_agree),
         cmocka_unit_test(man_pages_have_every_option),
+        cmocka_unit_test(man_pages_have_their_statuses),
         cmocka_unit_test(man_pages_render_without_warnings),
         cmocka_unit_test(completion_scripts_parse),
         cmocka_unit_test(bash_completes),
