@@ -21,8 +21,7 @@ static const char head[] = "# bash completion for paracord: source <(paracord co
                            "    if [[ $COMP_CWORD -gt 2 ]]; then\n"
                            "        case \"$command ${COMP_WORDS[2]}\" in\n";
 
-static const char tail[] = "    esac\n"
-                           "    [[ $cur == -* ]] && words=$options\n"
+static const char tail[] = "    [[ $cur == -* ]] && words=$options\n"
                            "    case \"$words\" in\n"
                            "    '*files') _paracord_files -f ;;\n"
                            "    '*folders') _paracord_files -d ;;\n"
@@ -80,6 +79,22 @@ static void second_words(const char *first)
             printf("%s ", cli_commands[i]->name + n + 1);
 }
 
+/* Behind help and man comes a whole name: "help cloud" goes on with cloud's sub-commands. */
+static void names_of_two_words(void)
+{
+    fputs("    if [[ $COMP_CWORD -gt 2 && $command =~ ^(help|man)$ ]]; then\n        words=\n"
+          "        [[ $COMP_CWORD -eq 3 ]] && case \"${COMP_WORDS[2]}\" in\n",
+          stdout);
+    for (int i = 0; cli_commands[i]; i++) {
+        if (strchr(cli_commands[i]->name, ' '))
+            continue;
+        printf("        '%s') words='", cli_commands[i]->name);
+        second_words(cli_commands[i]->name);
+        puts("' ;;");
+    }
+    fputs("        esac\n    fi\n", stdout);
+}
+
 static void option_words(const cli_command *command)
 {
     for (const cli_option *o = cli_next_option(command->options, NULL); o; o = cli_next_option(command->options, o))
@@ -110,5 +125,7 @@ void cli_complete_bash(void)
         second_words(cli_commands[i]->name);
         puts("' ;;");
     }
+    fputs("    esac\n", stdout);
+    names_of_two_words();
     fputs(tail, stdout);
 }

@@ -265,6 +265,10 @@ static void bash_completes(void **state)
                   "g6 g6e g6f g6.xlarge g6.2xlarge g6.4xlarge g6.8xlarge g6.12xlarge g6.16xlarge "
                   "g6.24xlarge g6.48xlarge g6e.xlarge g6e.2xlarge g6e.4xlarge g6e.8xlarge g6e.12xlarge "
                   "g6e.16xlarge g6e.24xlarge g6e.48xlarge g6f.large g6f.xlarge g6f.2xlarge g6f.4xlarge");
+    assert_offers("help clo", "cloud");
+    assert_offers("help gpt \"\"", "train sample eval");
+    assert_offers("man pictures c", "check");
+    assert_offers("help gpt train \"\"", "");
     assert_offers("mandelbrot -p \"\"", "fire ocean forest rainbow grey");
 }
 
