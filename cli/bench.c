@@ -8,6 +8,7 @@
 #include <limits.h>
 
 #include "bench_plot.h"
+#include "nearest.h"
 #include "text.h"
 #include "whole.h"
 
@@ -74,6 +75,26 @@ static bool is_named(const char *row, const char *word)
     return !strncmp(row, word, n) && (!row[n] || row[n] == '.');
 }
 
+/* What is no row's name nor a sub-command's, and which one it may have been. False. */
+static bool refuse(const cli_call *call, const char *word)
+{
+    char groups[2][32]; /* the nearest so far, and the next */
+    int next = 0;
+    const char *meant = cli_near_action(call->command, word);
+    for (int i = 0; i < bench_row_count; i++) {
+        const char *row = bench_rows[i].name;
+        snprintf(groups[next], sizeof groups[next], "%.*s", (int)strcspn(row, "."), row);
+        if (cli_nearer(word, meant, groups[next]) == groups[next]) {
+            meant = groups[next];
+            next = !next;
+        }
+        meant = cli_nearer(word, meant, row);
+    }
+    cli_error(call->command, "ROW %s: must be " GROUPS "%s%s%s", word, meant ? "; did you mean " : "",
+              meant ? meant : "", meant ? "?" : "");
+    return false;
+}
+
 /* False: an error, told. */
 static bool choose(bench *b, const cli_call *call)
 {
@@ -85,10 +106,8 @@ static bool choose(bench *b, const cli_call *call)
         for (int i = 0; i < bench_row_count; i++)
             if (is_named(bench_rows[i].name, line->values[k]))
                 b->chosen[i] = found = true;
-        if (!found) {
-            cli_error(call->command, "ROW %s: must be " GROUPS, line->values[k]);
-            return false;
-        }
+        if (!found)
+            return refuse(call, line->values[k]);
     }
     return true;
 }

@@ -71,6 +71,30 @@ int cli_unknown(const cli_command *command, const char *typed)
     return CLI_WRONG_USAGE;
 }
 
+/* The word behind the command's name where the row is a sub-command of it; else NULL. */
+static const char *action_of(const cli_command *command, const cli_command *row)
+{
+    const size_t n = strlen(command->name);
+    return !strncmp(row->name, command->name, n) && row->name[n] == ' ' ? row->name + n + 1 : NULL;
+}
+
+const char *cli_near_action(const cli_command *command, const char *typed)
+{
+    const char *meant = NULL;
+    for (int i = 0; cli_commands[i]; i++)
+        if (action_of(command, cli_commands[i]))
+            meant = cli_nearer(typed, meant, action_of(command, cli_commands[i]));
+    return meant;
+}
+
+int cli_unknown_action(const cli_call *call, const char *there_are)
+{
+    const char *typed = call->line->values[0], *meant = cli_near_action(call->command, typed);
+    cli_error(call->command, "ACTION %s: must be %s%s%s%s", typed, there_are, meant ? "; did you mean " : "",
+              meant ? meant : "", meant ? "?" : "");
+    return CLI_WRONG_USAGE;
+}
+
 const cli_command *cli_named(const cli_call *call)
 {
     int words, count = call->line->count;
@@ -110,12 +134,12 @@ int cli_finish(const cli_command *command, int status)
 /* ": list, pick, cost" where others have its name and one more word; else "". */
 static char *sub_commands(const cli_command *command, char *text, size_t n)
 {
-    size_t length = 0, name = strlen(command->name);
+    size_t length = 0;
     text[0] = 0;
     for (int i = 0; cli_commands[i] && length < n; i++)
-        if (!strncmp(cli_commands[i]->name, command->name, name) && cli_commands[i]->name[name] == ' ')
+        if (action_of(command, cli_commands[i]))
             length += (size_t)snprintf(text + length, n - length, "%s%s", length ? ", " : ": ",
-                                       cli_commands[i]->name + name + 1);
+                                       action_of(command, cli_commands[i]));
     return text;
 }
 
@@ -139,6 +163,11 @@ static int parse_and_run(const cli_command *command, int argc, char **argv, void
     char message[CLI_MESSAGE_MAX];
     if (!cli_parse(command->options, command->arguments, argc, argv, settings, line, message)) {
         char usage[256] = "", names[256] = "";
+        const char *meant = line->miscounted && argc ? cli_near_action(command, argv[0]) : NULL;
+        if (meant) {
+            cli_error(command, "%s; did you mean paracord %s %s?", message, command->name, meant);
+            return CLI_WRONG_USAGE;
+        }
         if (line->miscounted) {
             cli_usage(command, usage, sizeof usage);
             if (!line->count && !command->settings_size)

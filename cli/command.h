@@ -50,6 +50,12 @@ const cli_command *cli_named(const cli_call *call);
 /* Say that there is no command `typed` and which one it may have been; returns CLI_WRONG_USAGE. */
 int cli_unknown(const cli_command *command, const char *typed);
 
+/* The command's sub-command that `typed` may have meant: "check" of pictures; NULL: none is near. */
+const char *cli_near_action(const cli_command *command, const char *typed);
+
+/* Say that the first argument is no sub-command, which there are, and which one it may have been; CLI_WRONG_USAGE. */
+int cli_unknown_action(const cli_call *call, const char *there_are);
+
 /* Read the words behind the name, run the command and return the exit status. */
 int cli_run(const cli_command *command, int argc, char **argv);
 

@@ -4,8 +4,7 @@
 /* Reached only where the words behind "gpt" are no sub-command's name. */
 static int run(const cli_call *call)
 {
-    cli_error(call->command, "ACTION %s: must be train, sample or eval", call->line->values[0]);
-    return CLI_WRONG_USAGE;
+    return cli_unknown_action(call, "train, sample or eval");
 }
 
 static const cli_argument arguments[] = {

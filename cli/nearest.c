@@ -34,6 +34,8 @@ static int badness(const char *typed, const char *name)
     size_t n = strlen(typed);
     if (n >= 2 && !strncmp(typed, name, n))
         return 1;
+    if (n <= 3 && *typed != *name)
+        return -1; /* of so short a word the rest says nothing: csh is not zsh */
     int distance = cli_edit_distance(typed, name);
     return distance <= ((int)n + 1) / 3 && distance < (int)n ? distance : -1;
 }

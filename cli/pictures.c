@@ -1,7 +1,9 @@
 /* pictures.c: paracord pictures DIR, which draws a set of pictures */
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <paracord-tools/draw.h>
 
@@ -36,12 +38,22 @@ static int none_if_zero(int pictures)
     return pictures ? pictures : -1;
 }
 
+/* A folder that is not there yet, and is called nearly as a sub-command: it may have been meant. */
+static void warn_of_action(const cli_command *command, const char *folder)
+{
+    const char *meant = strchr(folder, '/') || access(folder, F_OK) == 0 ? NULL : cli_near_action(command, folder);
+    if (meant)
+        cli_error(command, "drawing into a new folder %s; paracord %s %s DIR is another command", folder, command->name,
+                  meant);
+}
+
 static int run(const cli_call *call)
 {
     const pc_draw_options *typed = call->settings;
     pc_draw_options options = *typed;
     const char *folder = call->line->values[0];
     drawing d;
+    warn_of_action(call->command, folder);
     cli_progress_start(&d.progress);
     cli_signals_catch();
     clock_gettime(CLOCK_MONOTONIC, &d.start);

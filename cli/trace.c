@@ -15,8 +15,7 @@
 /* Reached only where the words behind "trace" are no sub-command's name. */
 static int run_trace(const cli_call *call)
 {
-    cli_error(call->command, "ACTION %s: must be view, summary or calls", call->line->values[0]);
-    return CLI_WRONG_USAGE;
+    return cli_unknown_action(call, "view, summary or calls");
 }
 
 static const cli_argument trace_arguments[] = {

@@ -48,10 +48,37 @@ static void wrong_usage_is_2(void **state)
                    "paracord train: --arch resnet: must be article, two-conv, mlp, lenet, vgg11, ");
     assert_refused("predict m.h5", 2, "paracord predict: FILE is missing");
     assert_refused("pictures check a b", 2, "paracord pictures check: b: one argument too many");
+    assert_refused("gpt trian", 2, "paracord gpt: ACTION trian: must be train, sample or eval; did you mean train?");
+    assert_refused("trace vieww", 2,
+                   "paracord trace: ACTION vieww: must be view, summary or calls; did you mean view?");
+    assert_refused("doctor jobs", 2, "paracord doctor: jobs: one argument too many; did you mean paracord doctor job?");
+    assert_refused("pictures chek x", 2,
+                   "paracord pictures: x: one argument too many; did you mean paracord pictures "
+                   "check?");
+    assert_refused("bench copi 2>&1 | sed 's/.*such as/such as/' >&2; false", 1,
+                   "such as product.f16; did you mean copy?");
+    assert_refused("bench colective 2>&1 | sed 's/.*such as/such as/' >&2; false", 1,
+                   "such as product.f16; did you mean collective?");
+    assert_refused("completion csh", 2, "paracord completion: SHELL csh: must be bash, zsh or fish\n");
     assert_refused("completion tcsh", 2, "paracord completion: SHELL tcsh: must be bash, zsh or fish");
     assert_refused("help trin", 2, "paracord help: there is no command trin; did you mean train?");
     assert_refused("man pictures chck", 2,
                    "paracord man: there is no command pictures chck; did you mean pictures check?");
+}
+
+/* It is drawn all the same: scripts may have such a folder. */
+static void a_folder_like_a_command_is_told(void **state)
+{
+    (void)state;
+    NEED_BINARY();
+    char output[OUTPUT_MAX];
+    assert_int_equal(shell(output,
+                           "cd $(mktemp -d) && for d in chek chek ./chek2 cats; do "
+                           "\"$P\" pictures $d --train 1 --test 1 --size 16 2>&1 >out || exit 9; done; rm -r $PWD"),
+                     0);
+    assert_string_equal(output,
+                        "paracord pictures: drawing into a new folder chek; paracord pictures check DIR is another "
+                        "command\n");
 }
 
 static void failure_is_1(void **state)
@@ -296,6 +323,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_usage_is_2),
+        cmocka_unit_test(a_folder_like_a_command_is_told),
         cmocka_unit_test(failure_is_1),
         cmocka_unit_test(alone_it_shows_the_overview),
         cmocka_unit_test(it_knows_its_version),

@@ -264,6 +264,7 @@ static void edit_distances(void **state)
     assert_int_equal(cli_edit_distance("tran", "train"), 1);
     assert_int_equal(cli_edit_distance("kitten", "sitting"), 3);
     assert_null(cli_nearer("x", NULL, "y"));
+    assert_null(cli_nearer("csh", NULL, "zsh"));
     assert_string_equal(cli_nearer("trai", "trail", "train"), "trail");
 }
 
