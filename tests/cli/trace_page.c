@@ -91,6 +91,7 @@ static void the_page_stands_alone(void **state)
     assert_null(strstr(html, " src="));
     assert_non_null(strstr(html, "default-src 'none'"));
     assert_non_null(strstr(html, "launch-bound"));
+    assert_non_null(strstr(html, "<footer>Paracord " PC_VERSION " &#183; this file stands alone"));
     const char *data = strstr(html, "id='data'>"), *end = strstr(html, "}</script>");
     assert_true(data && end > data);
     assert_in_range(n - (size_t)(end - data), 10000, 30000); /* the page without its data */

@@ -199,13 +199,23 @@ static void put(pc__text *out, const char *markup)
     pc__text_append(out, markup, strlen(markup));
 }
 
+/* With the version in its last line, as reports have it. */
+static void markup(pc__text *out)
+{
+    static const char foot[] = "<footer>Paracord";
+    const char *rest = strstr(pc__page_timeline_html, foot) + sizeof foot - 1;
+    pc__text_append(out, pc__page_timeline_html, (size_t)(rest - pc__page_timeline_html));
+    pc__text_add(out, " %s", pc_version());
+    put(out, rest);
+}
+
 static void page(pc__text *out, const pc_timeline *t, const pc_timeline_summary *s)
 {
     put(out, pc__page_head_html);
     put(out, "<title>Timeline</title>\n<style>\n");
     put(out, pc__page_timeline_css);
     put(out, "</style>\n</head>\n<body>\n");
-    put(out, pc__page_timeline_html);
+    markup(out);
     put(out, "<script type='application/json' id='data'>");
     data(out, t, s);
     put(out, "</script>\n<script>\n");
