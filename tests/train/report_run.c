@@ -193,6 +193,8 @@ static void hits_and_false_alarms(void **state)
     assert_says(html, "<th scope='row'>0.80</th><td>50.0\u202f%</td><td>66.7\u202f%</td><td>33.3\u202f%</td>"
                       "<td>50.0\u202f%</td>");
     assert_says(html, "value='[3,3,3,3,"); /* from 0: everything */
+    assert_says(html,
+                ">false<tspan x='416' dy='1.1em'>alarms</tspan></text>"); /* two words have no room side by side */
     pc__free(html);
     scores[2].logit = NAN;
     html = rendered(&report);

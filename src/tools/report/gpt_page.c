@@ -66,11 +66,9 @@ static void curves(pc__text *text, const pc_gpt_run *run)
     const pc__graph_series series[] = {{"each step", x, each, points, 0, true},
                                        {"training text", at, loss, tests, 0, false},
                                        {"held out", at, test, tests, 1, false}};
-    pc__html_put(text, "<section class='charts'>\n");
     pc__graph_draw(
         text,
         &(pc__graph){.name = "Loss by step", .x_name = "step", .series = series, .count = held ? 3 : 2, .mark = NAN});
-    pc__html_put(text, "</section>\n");
     pc__free(x);
 }
 
@@ -130,8 +128,10 @@ static void page(pc__text *text, const pc_gpt_run *run)
     pc__html_escape(text, run->device);
     pc__html_put(text, "</li></ul></header>\n");
     figures(text, run);
+    pc__html_put(text, "<section class='charts'>\n");
     curves(text, run);
     sample(text, run->sample);
+    pc__html_put(text, "</section>\n");
     pc__html_put(text, "<div class='pair'>\n");
     network(text, run->network);
     settings(text, run);

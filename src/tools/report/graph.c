@@ -65,6 +65,18 @@ static bool fit(drawing *d)
     return true;
 }
 
+/* Behind the axis, where there is no room for two words side by side: the first stands on the other. */
+static void x_name(pc__text *text, const char *name)
+{
+    const char *space = strchr(name, ' ');
+    const int first = space ? (int)(space - name) : (int)strlen(name), x = PC__CHART_RIGHT + 6;
+    pc__text_add(text, "<text class='end' x='%d' y='%d'%s>%.*s", x, PC__CHART_BOTTOM + 4, space ? " dy='-1.1em'" : "",
+                 first, name);
+    if (space)
+        pc__text_add(text, "<tspan x='%d' dy='1.1em'>%s</tspan>", x, space + 1);
+    pc__html_put(text, "</text>\n");
+}
+
 static void axes(pc__text *text, const drawing *d)
 {
     char label[32];
@@ -76,8 +88,7 @@ static void axes(pc__text *text, const drawing *d)
         pc__text_add(text, "<path class='axis' d='M%.1f,%dv5'/><text class='tick mid' x='%.1f' y='%d'>%s</text>", x,
                      PC__CHART_BOTTOM, x, PC__CHART_BOTTOM + 20, label);
     }
-    pc__text_add(text, "<text class='end' x='%d' y='%d'>%s</text>\n", PC__CHART_RIGHT + 6, PC__CHART_BOTTOM + 4,
-                 d->graph->x_name);
+    x_name(text, d->graph->x_name);
     if (d->graph->diagonal)
         pc__text_add(text, "<path class='beat' d='M%d,%dL%d,%d'/>\n", PC__CHART_LEFT, PC__CHART_BOTTOM, PC__CHART_RIGHT,
                      PC__CHART_TOP);
