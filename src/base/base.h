@@ -124,7 +124,7 @@ extern _Thread_local pc__modes pc__mode;
 void pc__log(pc_log_level level, const char *format, ...) PC_PRINTF(2, 3);
 
 /* Which of the words the variable of the environment says. -1: it is not set or empty; or it says something else, which is
- * told on standard error with the words that there are. */
+ * told on standard error, once, with the words that there are. */
 int pc__env_word(const char *variable, const char *const *words, int count);
 
 /* Tell on standard error why what the variable asks for cannot be had. */

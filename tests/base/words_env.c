@@ -23,6 +23,7 @@ static int found(const char *said, char *told, size_t n)
         if (said)
             setenv("PARACORD_COLOUR", said, 1);
         const int which = pc__env_word("PARACORD_COLOUR", colours, PC__COUNT(colours));
+        (void)pc__env_word("PARACORD_COLOUR", colours, PC__COUNT(colours)); /* is not told again */
         fflush(stderr);
         _exit(which + 1);
     }
