@@ -121,7 +121,7 @@ static void print_measured(const pc_device *peers, int count, const cli_peer *re
            latency ? "Microseconds of a copy of 4 bytes, waited for" : "GB/s of large copies");
     print_cell("", 9);
     for (int j = 0; j < count; j++)
-        print_cell(pc_device_name(peers[j], name), 9);
+        print_cell(pc_device_name(peers[j], name), j + 1 < count ? 9 : 0);
     putchar('\n');
     for (int i = 0; i < count; i++) {
         print_cell(pc_device_name(peers[i], name), 9);
@@ -129,7 +129,7 @@ static void print_measured(const pc_device *peers, int count, const cli_peer *re
             const cli_peer *r = &results[i * count + j];
             snprintf(text, sizeof text, latency ? "%.1f%s" : "%.1f%s", latency ? r->latency * 1e6 : r->bandwidth / 1e9,
                      r->intact ? "" : " !");
-            print_cell(i == j ? "-" : text, 9);
+            print_cell(i == j ? "-" : text, j + 1 < count ? 9 : 0);
         }
         putchar('\n');
     }

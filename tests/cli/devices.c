@@ -146,6 +146,8 @@ static void topo_measures_on_sim(void **state)
     assert_prints("PARACORD_SIM=2 \"$P\" topo --measure --json", 0,
                   "{\"from\": \"sim:0\", \"to\": \"sim:1\", \"bytes_per_second\": ");
     assert_non_null(strstr(output, "\"intact\": true"));
+    assert_prints("PARACORD_SIM=2 \"$P\" topo --measure", 0, "Microseconds of a copy");
+    assert_null(strstr(output, " \n"));
     assert_prints("PARACORD_SIM=1 \"$P\" topo --measure", 0, "it takes two GPUs, or two sim devices");
 }
 
