@@ -53,6 +53,10 @@ static int run(const cli_call *call)
     pc_draw_options options = *typed;
     const char *folder = call->line->values[0];
     drawing d;
+    if (!typed->train && !typed->test) {
+        cli_error(call->command, "--train 0 and --test 0: there is nothing to draw");
+        return CLI_WRONG_USAGE;
+    }
     warn_of_action(call->command, folder);
     cli_progress_start(&d.progress);
     cli_signals_catch();
@@ -66,8 +70,9 @@ static int run(const cli_call *call)
     if (status != PC_OK)
         return status == PC_ERR_INTERRUPTED ? cli_stopped_status() : cli_failed(call->command);
     char train[32], test[32];
-    printf("drew %s pictures to train on and %s to test on; next: paracord train ",
-           cli_thousands(2 * (int64_t)typed->train, train), cli_thousands(2 * (int64_t)typed->test, test));
+    printf("drew %s pictures to train on and %s to test on; next: paracord %s ",
+           cli_thousands(2 * (int64_t)typed->train, train), cli_thousands(2 * (int64_t)typed->test, test),
+           typed->train ? "train" : "eval MODEL");
     cli_print_shell(stdout, folder);
     putchar('\n');
     return CLI_FINE;

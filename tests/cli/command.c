@@ -48,6 +48,8 @@ static void wrong_usage_is_2(void **state)
                    "paracord train: --arch resnet: must be article, two-conv, mlp, lenet, vgg11, ");
     assert_refused("predict m.h5", 2, "paracord predict: FILE is missing");
     assert_refused("pictures check a b", 2, "paracord pictures check: b: one argument too many");
+    assert_refused("pictures p1 --train 0 --test 0", 2,
+                   "paracord pictures: --train 0 and --test 0: there is nothing to draw");
     assert_refused("gpt trian", 2, "paracord gpt: ACTION trian: must be train, sample or eval; did you mean train?");
     assert_refused("trace vieww", 2,
                    "paracord trace: ACTION vieww: must be view, summary or calls; did you mean view?");
