@@ -356,8 +356,9 @@ const cli_command cli_train = {
         "  DIR/cat  DIR/dog              (a share is kept for testing: --val-split)\n"
         "\n"
         "The result is a folder with the network, report.html, metrics.jsonl and a checkpoint. The network is "
-        "model.h5, a file of Keras, or, of vgg11 and all below it and of FILE.json, model.safetensors, with "
-        "torchvision's names; both say what the classes are and how pictures are prepared. Ctrl-C saves the checkpoint "
+        "model.h5, a file of Keras; that of vgg11, of all that are listed below it and of FILE.json is "
+        "model.safetensors, with torchvision's names. Both say what the classes are and how pictures are prepared. "
+        "Ctrl-C saves the checkpoint "
         "and says how to go on.",
     .group = "Train and use a network",
     .options = options,
