@@ -41,18 +41,23 @@ static bool is_ours(int fd, const char *name)
            here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
-/* One that nobody writes: what a killed command has left, or a new one. */
-static int open_one(const char *target, char *temporary, size_t n)
+/* One that nobody writes: a new one, or what a killed command has left, if that can be written. */
+static int open_one(const char *target, mode_t mode, char *temporary, size_t n)
 {
     for (int i = 0; i < 100; i++) {
         if (snprintf(temporary, n, "%s.paracord-%d.tmp", target, i) >= (int)n) {
             errno = ENAMETOOLONG;
             return -1;
         }
-        const int fd = open(temporary, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
-        if (fd < 0 || (is_ours(fd, temporary) && !ftruncate(fd, 0)))
+        int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (fd < 0 && errno != EEXIST)
+            return -1;
+        if (fd < 0)
+            fd = open(temporary, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd >= 0 && is_ours(fd, temporary) && !ftruncate(fd, 0))
             return fd;
-        close(fd);
+        if (fd >= 0)
+            close(fd);
     }
     errno = EBUSY;
     return -1;
@@ -67,10 +72,25 @@ static FILE *open_beside(const char *path, char target[PATH_MAX], char *temporar
         errno = S_ISDIR(there.st_mode) ? EISDIR : EINVAL;
         return NULL;
     }
-    const int fd = find_target(path, target) ? open_one(target, temporary, n) : -1;
-    if (fd >= 0 && is_there)
-        (void)fchmod(fd, there.st_mode & 0777);
-    return fd >= 0 ? fdopen(fd, "w") : NULL;
+    const mode_t mode = is_there ? (there.st_mode & 0777) | S_IRUSR | S_IWUSR : 0666;
+    const int fd = find_target(path, target) ? open_one(target, mode, temporary, n) : -1;
+    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (fd >= 0 && !out) {
+        (void)remove(temporary);
+        close(fd);
+    }
+    return out;
+}
+
+/* With the mode of what is there. */
+static bool put_in_place(FILE *out, const char *temporary, const char *target)
+{
+    struct stat there;
+    if (fsync(fileno(out)))
+        return false;
+    if (!stat(target, &there))
+        (void)fchmod(fileno(out), there.st_mode & 0777);
+    return !rename(temporary, target);
 }
 
 static bool failed(const cli_command *command, const char *path)
@@ -98,7 +118,7 @@ bool cli_write_whole(const cli_command *command, const char *path, bool (*write)
     if (!out)
         return failed(command, path);
     const bool made = write(context, out);
-    const bool fine = made && !fflush(out) && !ferror(out) && !fsync(fileno(out)) && !rename(temporary, target);
+    const bool fine = made && !fflush(out) && !ferror(out) && put_in_place(out, temporary, target);
     const int number = errno;
     if (!fine)
         remove(temporary);

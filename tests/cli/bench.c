@@ -183,6 +183,11 @@ static void pictures_go_through_links(void **state)
         assert_int_equal(chmod(aim.s, 0600), 0);
     }
     assert_int_equal(files_with(root.s, "aim.svg"), 2);
+    const test_path taken = joined(root.s, "aim.svg.paracord-0.tmp"); /* a name that nobody can write to is passed by */
+    assert_int_equal(mkdir(taken.s, 0700), 0);
+    run(&e, "bench", "product.tf32", "--svg", path.s, "--device", "cpu");
+    assert_went_well(&e);
+    assert_int_equal(rmdir(taken.s), 0);
     assert_int_equal(unlink(joined(root.s, "aim.svg.tmp").s), 0);
 }
 
