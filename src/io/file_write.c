@@ -7,7 +7,6 @@
 #include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #define MIDDLE ".paracord-"
@@ -86,8 +85,10 @@ bool pc__file_is_temporary(const char *name, size_t n)
 static pc_status check_target(const char *path)
 {
     struct stat info;
-    if (stat(path, &info) != 0 || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode))
+    if (stat(path, &info) != 0 || S_ISREG(info.st_mode))
         return PC_OK;
+    if (S_ISDIR(info.st_mode))
+        return pc__fail_file(EISDIR, "cannot write %s", path);
     return pc__fail(PC_ERR_FILE, "cannot write %s: it is %s, not a regular file", path, pc__file_kind(info.st_mode));
 }
 
@@ -99,6 +100,18 @@ static bool is_at(int fd, const char *name)
            here.st_ino == there.st_ino;
 }
 
+typedef enum hold { LOCKED, HELD_BY_ANOTHER, NO_LOCKS } hold;
+
+/* One byte far behind any content: where locks bind others (SMB), that they write is no matter. It is the open file's, also
+ * in a child. */
+static hold lock(int fd)
+{
+    struct flock byte = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)1 << 62, .l_len = 1};
+    if (fcntl(fd, F_OFD_SETLK, &byte) == 0)
+        return LOCKED;
+    return errno == EAGAIN || errno == EACCES ? HELD_BY_ANOTHER : NO_LOCKS;
+}
+
 /* A new, locked file; 0, or errno: EEXIST where another writer has it, who may be a killed one. Between its making and
  * its lock somebody may have taken it for a killed one's. A file system that has no locks goes without. */
 static int make(const char *name, mode_t mode, int *fd)
@@ -106,7 +119,7 @@ static int make(const char *name, mode_t mode, int *fd)
     *fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (*fd < 0)
         return errno;
-    if ((flock(*fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) && is_at(*fd, name))
+    if (lock(*fd) != HELD_BY_ANOTHER && is_at(*fd, name))
         return 0;
     close(*fd);
     *fd = -1;
@@ -119,21 +132,20 @@ static void remove_left(const char *name)
     const int fd = open(name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return;
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_at(fd, name))
+    if (lock(fd) == LOCKED && is_at(fd, name))
         unlink(name);
     close(fd);
 }
 
 pc_status pc__file_sweep(const char *path)
 {
-    bool there = true;
-    for (int i = 0; there && i < WRITERS_MAX; i++) {
+    enum { GAP = 8 }; /* numbers of writers that have ended, before one that was killed */
+    for (int i = 0, missing = 0; missing < GAP && i < WRITERS_MAX; i++) {
         char *name = pc__file_temporary(path, i);
         if (!name)
             return pc_error_last()->status;
-        there = access(name, F_OK) == 0;
-        if (there)
-            remove_left(name);
+        missing = access(name, F_OK) == 0 ? 0 : missing + 1;
+        remove_left(name);
         pc__free(name);
     }
     return PC_OK;
@@ -215,12 +227,13 @@ static void sync_folder_of(const char *path)
 static int put_in_place(const pc__draft *d)
 {
     struct stat info;
-    if (stat(d->target, &info) == 0) /* what cannot have that mode is less open: it began as mode_for says */
-        (void)fchmod(d->fd, info.st_mode & 0777);
     if (fsync(d->fd) != 0)
         return errno;
     if (!is_at(d->fd, d->temporary)) /* removed, or another's where hosts do not see each other's locks */
         return ESTALE;
+    if (stat(d->target, &info) ==
+        0) /* last, as a killed one's that nobody may write could not be locked, to be removed */
+        (void)fchmod(d->fd, info.st_mode & 0777);
     return rename(d->temporary, d->target) == 0 ? 0 : errno;
 }
 
