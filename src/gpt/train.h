@@ -94,9 +94,9 @@ bool pc__gpt_fits(const pc__gpt_training *t, const pc_module *network);
 /* train_checkpoint.c: one file, written whole or not at all. Where parameters are shared out, or cut, all ranks write. */
 pc_status pc__gpt_checkpoint_save(pc__gpt_training *t, const char *path);
 
-/* train_checkpoint_sum.c: write the checksum of the open file, which is to be `path`, into it; PC_ERR_FORMAT where a file has
+/* train_checkpoint_sum.c: write the checksum of that file, which is to be `path`, into it; PC_ERR_FORMAT where a file has
  * another one than its own. Files of before there were any have none. */
-pc_status pc__gpt_checkpoint_seal(int fd, const char *path);
+pc_status pc__gpt_checkpoint_seal(const char *temporary, const char *path);
 pc_status pc__gpt_checkpoint_check(const pc_weights *file);
 
 /* train_pieces.c: of weights and moments: names, with whole tensors' shapes, and what of them this rank has; in both is room

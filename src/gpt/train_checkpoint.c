@@ -133,7 +133,7 @@ static pc_status write_parts(const pc__gpt_training *t, const char *path, begun 
     if (status == PC_OK)
         status = write_part(t, path, b, all, p);
     if (!t->rank && status == PC_OK)
-        status = pc__gpt_checkpoint_seal(b->draft.fd, path);
+        status = pc__gpt_checkpoint_seal(b->draft.temporary, path);
     if (!t->rank && status == PC_OK)
         status = pc__file_commit(&b->draft, path);
     else

@@ -4,6 +4,7 @@
 #include "train/checkpoint_form.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -67,12 +68,20 @@ static pc_status put_digits(int fd, const char *path, const char digits[DIGITS])
     return put == DIGITS ? PC_OK : pc__fail_file(put < 0 ? errno : ENOSPC, "cannot write %s", path);
 }
 
-pc_status pc__gpt_checkpoint_seal(int fd, const char *path)
+/* Opened anew: what other hosts have written is sure to be seen then (close-to-open of NFS). */
+pc_status pc__gpt_checkpoint_seal(const char *temporary, const char *path)
 {
     bool summed = false;
     char has[DIGITS], digits[DIGITS + 1];
-    PC__TRY(sum_file(fd, path, &summed, has, digits));
-    return summed ? put_digits(fd, path, digits) : PC_OK;
+    const int fd = open(temporary, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return pc__fail_file(errno, "cannot write %s", path);
+    pc_status status = sum_file(fd, path, &summed, has, digits);
+    if (status == PC_OK && summed)
+        status = put_digits(fd, path, digits);
+    if (close(fd) != 0 && status == PC_OK)
+        status = pc__fail_file(errno, "cannot write %s", path);
+    return status;
 }
 
 pc_status pc__gpt_checkpoint_check(const pc_weights *file)
