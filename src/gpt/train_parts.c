@@ -78,15 +78,16 @@ static pc_module *open_network(const pc__gpt_training *t)
     return part;
 }
 
-/* The tokenizer says them, but what the network's own file has said stays. */
+/* The tokenizer says them, but what the network's own file has said stays, also that there are none. */
 static void set_ends(const pc__gpt_training *t)
 {
     pc__gpt_ends *ends = pc__gpt_ends_of(t->gpt);
     if (!t->tokenizer)
         return;
     const int64_t end = pc_tokenizer_end(t->tokenizer) >= 0 ? pc_tokenizer_end(t->tokenizer) : PC__GPT_NO_TOKEN;
-    ends->begin = ends->begin >= 0 ? ends->begin : end;
-    ends->end = ends->end >= 0 ? ends->end : end;
+    const int64_t said = t->o.from ? PC__GPT_NO_TOKEN : 0;
+    ends->begin = ends->begin >= said ? ends->begin : end;
+    ends->end = ends->end >= said ? ends->end : end;
 }
 
 /* What was asked for of a network that is there already must be so. */
