@@ -299,9 +299,9 @@ pc_module *pc_gpt_open(const char *folder, pc_device device)
 static pc_status write_weights(const char *path, const pc_module *gpt)
 {
     const int count = pc_module_parameter_list(gpt, NULL, 0);
-    pc_parameter *list = pc__alloc((size_t)count * sizeof *list);
+    pc_parameter *list = count < 0 ? NULL : pc__alloc((size_t)count * sizeof *list);
     if (!list)
-        return PC_ERR_MEMORY;
+        return pc_error_last()->status;
     pc_module_parameter_list(gpt, list, count);
     static const pc_weights_note_pair notes[] = {{"format", "pt"}, {NULL, NULL}};
     pc_status status = PC_OK;

@@ -86,7 +86,7 @@ static pc_status restore(pc__keras_model *model, const char *path, pc_optimizer 
     pc_module *shadow = pc__module_from_keras(model, path, &head, false, &front);
     PC__TRY(swap(model, s, path));
     int count = shadow ? pc_module_parameter_list(shadow, NULL, 0) : 0;
-    pc_parameter *list = pc__calloc((size_t)count + 1, sizeof *list);
+    pc_parameter *list = count < 0 ? NULL : pc__calloc((size_t)count + 1, sizeof *list);
     pc_status status = shadow && list ? PC_OK : pc_error_last()->status;
     if (status == PC_OK && count != o->count)
         status = differs(path);

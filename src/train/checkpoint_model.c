@@ -30,6 +30,8 @@ static pc_status take_weights(const char *path, const pc__checkpoint_file *file,
 {
     const int count = pc_module_parameter_list(net, NULL, 0);
     size_t at = 0;
+    if (count < 0)
+        return pc_error_last()->status;
     if (count != file->header.parameters)
         return pc__checkpoint_damaged(path, "its network has another number of layers");
     pc_parameter *list = pc__calloc((size_t)count + 1, sizeof *list);

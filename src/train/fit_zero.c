@@ -28,6 +28,8 @@ pc_status pc__fit_share_out(pc__fit *fit, const char *who, pc_zero *zero)
     PC__TRY(check(fit, who, zero));
     const pc_module *module = pc__zero_module(zero);
     const int count = pc_module_parameter_list(module, NULL, 0);
+    if (count < 0)
+        return pc_error_last()->status;
     pc_parameter *list = pc__calloc((size_t)count + 1, sizeof *list);
     fit->parameters = pc__calloc((size_t)count + 1, sizeof(*fit->parameters));
     if (!list || !fit->parameters) {
