@@ -13,7 +13,9 @@ typedef struct pc__loss_attributes {
     pc_dtype dtype;  /* of the loss; backward of the gradient at the logits */
     int is_sum;      /* else the mean over the rows that count, */
     int none_is_0;   /* which is 0 where none does, and not NaN */
+    int unused;      /* plans compare all bytes */
 } pc__loss_attributes;
+_Static_assert(sizeof(pc__loss_attributes) == 24, "no gaps");
 
 /* Rows of 16 bits that are read once where a loss and its gradient are one call: in a plan the op has a third input then, the loss's
  * gradient, and its second result is that at the logits. */
