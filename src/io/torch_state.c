@@ -158,7 +158,7 @@ static bool take_shape(const pc__pickle *p, const pc__pickled *sizes, const pc__
         t->strided = t->strided || (size[i] != 1 && stride[i] != t->count);
         t->count *= size[i];
         if (i < PC_MAX_DIMS)
-            t->shape[i] = size[i], t->strides[i] = stride[i];
+            t->shape[i] = size[i], t->strides[i] = size[i] == 1 ? 0 : stride[i];
     }
     if (!t->count)
         t->strided = false, *span = 0;
