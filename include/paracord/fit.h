@@ -131,7 +131,8 @@ PC_API PC_MUST_USE pc_status pc_fit(pc_module *net, pc_optimizer *optimizer, pc_
                                     pc_epoch_result *last);
 
 /* Mean loss and share of right answers over one epoch of a loader, in evaluation mode. Both are NaN for no samples,
- * and where the network's answers are NaN; the share also where answers are not right or wrong. */
+ * and where the network's answers are NaN; the share also where answers are not right or wrong. A loss of yours counts as the mean
+ * of a batch's samples, of those whose label is not -100 where y is integers [n]. */
 typedef struct pc_score {
     double loss, accuracy;
     int64_t count, correct;        /* count: without samples of the label -100 */
