@@ -4,6 +4,7 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The port, where nobody has it; one that the kernel chooses for 0. 0 where there is none. */
@@ -23,8 +24,10 @@ static int port_if_free(int port)
  * to connections, of which ranks may make some before their master listens. */
 static int free_port(void)
 {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now); /* launchers in containers may have one number and one network */
     for (int i = 0; i < 64; i++) {
-        const int port = port_if_free(10000 + (getpid() * 31 + i) % 10000);
+        const int port = port_if_free(10000 + (int)(((unsigned)now.tv_nsec / 1000 + (unsigned)i) % 10000));
         if (port)
             return port;
     }
