@@ -3,7 +3,6 @@
 #define PC_TEST_CONV_GPU_H
 
 #include "cuda/runtime/cuda.h"
-#include "cuda/runtime/start.h"
 
 int pc__cuda_multiprocessors(const pc_stream *stream)
 {
@@ -11,8 +10,9 @@ int pc__cuda_multiprocessors(const pc_stream *stream)
     return 132;
 }
 
-int pc__cuda_block_room(void)
+int pc__cuda_block_room_of(const pc_stream *stream)
 {
+    (void)stream;
     return 227 << 10;
 }
 

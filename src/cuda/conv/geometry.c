@@ -2,7 +2,6 @@
 #include "cuda/conv/cudnn.h"
 #include "cuda/conv/direct.h"
 #include "cuda/conv/rows.h"
-#include "cuda/runtime/start.h"
 #include "ops/conv2d.h"
 #include "ops/table.h"
 
@@ -31,7 +30,7 @@ static pc_status geometry(const pc_stream *stream, const pc_call *call, pc__cuda
                          .x_planes = x->shape[1] > 1 && x->strides[1] != 1,
                          .weight_last = !pc__is_contiguous(w),
                          .multiprocessors = pc__cuda_multiprocessors(stream),
-                         .block_room = pc__cuda_block_room(),
+                         .block_room = pc__cuda_block_room_of(stream),
                          .tf32 = pc_matmul_precision_get() == PC_PRECISION_TF32,
                          .n = x->shape[0],
                          .h = (int)x->shape[2],

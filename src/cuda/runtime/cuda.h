@@ -82,6 +82,9 @@ pc_status pc__cuda_in_floats(pc_stream *stream, const pc_call *call, pc__kernel 
 /* Streaming multiprocessors of the stream's device. */
 int pc__cuda_multiprocessors(const pc_stream *stream);
 
+/* Bytes of shared memory that a block may have there. */
+int pc__cuda_block_room_of(const pc_stream *stream);
+
 /* True where the stream's device and driver let kernels be started early (shared/dependent_launch.cuh), and only work of the same queue
  * comes right before. */
 bool pc__cuda_early(const pc_stream *stream);

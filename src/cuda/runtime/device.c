@@ -201,6 +201,11 @@ int pc__cuda_multiprocessors(const pc_stream *stream)
     return pc__cuda_devices[stream->device.index].multiprocessors;
 }
 
+int pc__cuda_block_room_of(const pc_stream *stream)
+{
+    return pc__cuda_devices[stream->device.index].block_room;
+}
+
 bool pc__cuda_early(const pc_stream *stream)
 {
     pc__cuda_stream *face = &pc__cuda_state_of(stream)->face;
