@@ -41,8 +41,10 @@ static inline __attribute__((always_inline)) void pick_halves(const picking *p, 
 
 static void pick(const picking *p, int64_t outer, int64_t first, int64_t n)
 {
-    if (p->row > 16 && p->row <= 64) {
-        p->row <= 32 ? pick_halves(p, outer, first, n, 16) : pick_halves(p, outer, first, n, 32);
+    if (p->row > 8 && p->row <= 64 && p->row != 16) {
+        p->row < 16    ? pick_halves(p, outer, first, n, 8)
+        : p->row <= 32 ? pick_halves(p, outer, first, n, 16)
+                       : pick_halves(p, outer, first, n, 32);
         return;
     }
     switch (p->row) {
