@@ -100,13 +100,7 @@ const char *cli_cloud_offer_name(int i)
 /* Reached only where the words behind "cloud" are no sub-command's name. */
 static int run(const cli_call *call)
 {
-    static const char *const actions[] = {"list", "pick", "cost", "update", "run"};
-    const char *typed = call->line->values[0], *meant = NULL;
-    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
-        meant = cli_nearer(typed, meant, actions[i]);
-    cli_error(call->command, "ACTION %s: must be list, pick, cost, update or run%s%s%s", typed,
-              meant ? "; did you mean " : "", meant ? meant : "", meant ? "?" : "");
-    return CLI_WRONG_USAGE;
+    return cli_unknown_action(call, "list, pick, cost, update or run");
 }
 
 static const cli_argument arguments[] = {
