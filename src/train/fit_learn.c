@@ -5,7 +5,6 @@
 #include "parallel/pipeline.h"
 #include "parallel/zero_state.h"
 #include "nn/optimizer.h"
-#include "ops/loss.h"
 #include "ops/scale.h"
 #include "ops/table.h"
 
@@ -70,13 +69,6 @@ static double weight_of(const pc__fit *fit, int64_t n, const pc_batch *batch)
     return (double)n / (double)batch->n;
 }
 
-/* How many samples count, float64; in the scope that is open. */
-static pc_tensor *count_of(pc_tensor *y)
-{
-    pc_tensor *none = pc_scalar(PC__IGNORED, PC_I64, y->storage->device);
-    return pc_sum(pc_cast(pc_ne(pc__as_dtype(y, PC_I64), none), PC_F64));
-}
-
 /* Where parts of a batch, or of ranks, may have labels that are ignored: how many samples of the whole batch count. Else *total
  * is NULL. */
 static pc_status count_all(const pc__fit *fit, const pc_batch *batch, int parts, pc_tensor **total)
@@ -86,7 +78,7 @@ static pc_status count_all(const pc__fit *fit, const pc_batch *batch, int parts,
         pc__is_float((pc_dtype)batch->y->dtype))
         return PC_OK;
     PC_NO_GRAD {
-        *total = count_of(batch->y);
+        *total = pc__labels_counted(batch->y);
         if (*total && !batch->part)
             *total = pc_mul_scalar(*total, 0);
     }
@@ -99,7 +91,7 @@ static pc_tensor *share_of(const pc__fit *fit, pc_tensor *loss, const pc_tensor 
 {
     pc_tensor *weight = NULL;
     PC_NO_GRAD {
-        weight = pc_div(count_of(part->y), pc_clamp((pc_tensor *)total, 1, INFINITY));
+        weight = pc_div(pc__labels_counted(part->y), pc_clamp((pc_tensor *)total, 1, INFINITY));
         if (fit->group)
             weight = pc_mul_scalar(weight, part->part ? pc_group_size(fit->group) : 0);
     }

@@ -2,11 +2,11 @@
  * others, 2016). */
 #include "train/mix.h"
 
-#include "ops/loss.h"
 #include "ops/table.h"
 #include "tensor/tensor.h"
 
 #include <math.h>
+#include <paracord/loss.h>
 #include <paracord/no_grad.h>
 
 enum { CELLS = 4096, BITS = 24 };
@@ -210,11 +210,10 @@ static pc_tensor *weighed(pc_tensor *losses, pc_tensor *classes, pc_tensor *w)
 /* From the mean over all samples, where those that are ignored have 0, to that over the ones that count. */
 static pc_tensor *of_counted(pc_tensor *mean, pc_tensor *y)
 {
-    pc_tensor *none = pc_scalar(PC__IGNORED, PC_I64, y->storage->device), *times = NULL;
+    pc_tensor *times = NULL;
     PC_NO_GRAD {
-        pc_tensor *counted = pc_sum(pc_cast(pc_ne(y, none), PC_F32));
-        times =
-            pc_div(pc_scalar((double)pc_tensor_count(y), PC_F32, y->storage->device), pc_clamp(counted, 1, INFINITY));
+        pc_tensor *all = pc_scalar((double)pc_tensor_count(y), PC_F64, y->storage->device);
+        times = pc_div(all, pc_clamp(pc__labels_counted(y), 1, INFINITY));
     }
     return mean && times ? pc_mul(mean, pc__as_dtype(times, (pc_dtype)mean->dtype)) : NULL;
 }
@@ -224,7 +223,7 @@ static pc_tensor *smoothed(double smoothing, bool named, pc_tensor *outputs, pc_
     if (!pc__is_float((pc_dtype)y->dtype)) {
         const pc_fn_cross_entropy_options o = {.reduction = PC_REDUCTION_NONE, .label_smoothing = smoothing};
         pc_tensor *mean = weighed(pc_fn_cross_entropy(outputs, pc__as_dtype(y, PC_I64), o), y, weights);
-        return named ? mean : of_counted(mean, pc__as_dtype(y, PC_I64));
+        return named ? mean : of_counted(mean, y);
     }
     pc_tensor *target = pc_add_scalar(pc_mul_scalar(y, 1 - smoothing), smoothing / 2);
     return weighed(pc_fn_bce_with_logits(outputs, target, (pc_fn_bce_options){.reduction = PC_REDUCTION_NONE}), y,

@@ -3,6 +3,7 @@
 #include "nn/module.h"
 #include "ops/loss.h"
 #include "ops/score.h"
+#include "ops/table.h"
 #include "train/scorer.h"
 
 #include <math.h>
@@ -14,6 +15,12 @@ pc_tensor *pc__batch_loss(pc_tensor *logits, pc_tensor *y, pc_tensor *weights)
     if (weights)
         return binary ? pc_bce_with_logits_weighted(logits, y, weights) : pc_cross_entropy_weighted(logits, y, weights);
     return binary ? pc_bce_with_logits(logits, y) : pc__cross_entropy_or_0(logits, y);
+}
+
+pc_tensor *pc__labels_counted(pc_tensor *y)
+{
+    pc_tensor *none = pc_scalar(PC__IGNORED, PC_I64, y->storage->device);
+    return pc_sum(pc_cast(pc_ne(pc__as_dtype(y, PC_I64), none), PC_F64));
 }
 
 int pc__named_class(const float *row, int64_t width)

@@ -18,6 +18,9 @@ typedef struct pc__score {
  * are not ignored, 0 where all are. `weights` of the classes, or NULL: then no label is ignored. */
 PC__SHARED pc_tensor *pc__batch_loss(pc_tensor *logits, pc_tensor *y, pc_tensor *weights);
 
+/* How many of y's integer labels are not ignored, a float64; in the scope that is open. */
+pc_tensor *pc__labels_counted(pc_tensor *y);
+
 /* Add a batch of n pictures: the mean loss of those that count and how many of n rows of `width` logits name the right class (with one
  * column a logit of 0, probability 0.5, names the second). y as above (`binary`: floating), on the host. */
 void pc__score_add(pc__score *score, const float *logits, int64_t width, const void *y, bool binary, int64_t n,
