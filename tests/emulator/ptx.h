@@ -18,6 +18,11 @@ inline void griddepcontrol_launch_dependents()
 {
 }
 
+inline void mov_b32(uint32_t &to, uint32_t from)
+{
+    to = from;
+}
+
 /* copies.cpp: `there` bytes from `from`, then zeros, `bytes` in all. */
 void cp_async_ca_shared_global(unsigned to, const void *from, int bytes, int there);
 void cp_async_cg_shared_global(unsigned to, const void *from, int bytes, int there);

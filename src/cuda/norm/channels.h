@@ -58,8 +58,8 @@ void pc__cuda_channel_few(const pc__cuda_channels *c);
  * PC__NORM_COLUMN_ROWS, as one tensor fits into registers: what has so many columns that a block for each would read sectors of
  * memory for a number of each. */
 enum {
-    PC__NORM_COLUMN_WARPS = 16,
-    PC__NORM_COLUMN_ROWS_BOTH = 32 * PC__NORM_COLUMN_WARPS,
+    PC__NORM_COLUMN_TOGETHER = 16, /* rows of a block at once */
+    PC__NORM_COLUMN_ROWS_BOTH = 32 * PC__NORM_COLUMN_TOGETHER,
     PC__NORM_COLUMN_ROWS = 2 * PC__NORM_COLUMN_ROWS_BOTH,
     PC__NORM_COLUMN_NUMBERS = 1 << 16
 };

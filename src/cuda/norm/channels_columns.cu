@@ -1,22 +1,51 @@
-/* channels_columns.cu: batch_norm of matrices of few rows and many columns in one kernel: a block has neighbouring columns, a warp
- * of it some rows, whose numbers its lanes keep in registers. */
+/* channels_columns.cu: batch_norm of matrices of few rows and many columns in one kernel: a block has neighbouring columns, and
+ * each of its threads keeps some rows of these in registers. */
 #include "cuda/norm/channels.cuh"
 
 namespace
 {
 
-constexpr int THREADS = PC__NORM_COLUMN_WARPS * 32, WARPS = PC__NORM_COLUMN_WARPS;
+enum { ROWS = PC__NORM_COLUMN_TOGETHER, COLUMNS = 32 /* of a block */ };
 
-/* The sum for each column over the warps of the block, in all of them. */
-template <class M> __device__ __forceinline__ M over_rows(M value, M (&room)[WARPS][32])
+/* A thread has W columns beside each other: 16-bit numbers by two, where rows begin at an even one. */
+template <int W> constexpr int threads_of = ROWS *COLUMNS / W;
+
+/* Blocks that a multiprocessor's registers are to hold where a thread has so many words of numbers. */
+template <int W> constexpr int blocks_of(int words)
 {
-    room[threadIdx.x / 32][threadIdx.x % 32] = value;
-    __syncthreads();
-    value = 0;
+    return W == 1 ? 1 : words <= 16 ? 4 : words <= 48 ? 3 : 2;
+}
+
+/* Numbers of a word stay one, so that registers have room for all: the compiler would convert them once, to two. */
+template <class T, int W, int EACH> __device__ __forceinline__ void keep_words(vector<T, W> (&x)[EACH])
+{
+    if constexpr (W > 1) {
 #pragma unroll
-    for (int w = 0; w < WARPS; w++)
-        value += room[w][threadIdx.x % 32];
-    return value;
+        for (int k = 0; k < EACH; k++) {
+            unsigned word, kept;
+            memcpy(&word, &x[k], sizeof word);
+            asm volatile("mov.b32 %0, %1;" : "=r"(kept) : "r"(word));
+            memcpy(&x[k], &kept, sizeof kept);
+        }
+    }
+}
+
+/* The sum for each column over the rows of the block, in all of the threads that have it. */
+template <class M, int W>
+__device__ __forceinline__ numbers<M, W> over_rows(const numbers<M, W> &value, M (&room)[ROWS][COLUMNS])
+{
+    const int row = threadIdx.x / (COLUMNS / W), column = threadIdx.x % (COLUMNS / W) * W;
+    put<M, W>(room[row], column, value);
+    __syncthreads();
+    numbers<M, W> sum = {};
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        const vector<M, W> some = raw_at<M, W>(room[r], column);
+#pragma unroll
+        for (int j = 0; j < W; j++)
+            sum.at[j] += some.at[j];
+    }
+    return sum;
 }
 
 struct spot {
@@ -24,107 +53,168 @@ struct spot {
     int row, rows;
 };
 
-__device__ __forceinline__ spot spot_of(const pc__cuda_channels &c)
+template <int W> __device__ __forceinline__ spot spot_of(const pc__cuda_channels &c)
 {
-    const long long channel = (long long)blockIdx.x * 32 + threadIdx.x % 32;
-    const int row = threadIdx.x / 32;
+    const long long channel = (long long)blockIdx.x * COLUMNS + threadIdx.x % (COLUMNS / W) * W;
+    const int row = threadIdx.x / (COLUMNS / W);
     return {channel, row * c.channels + channel, row, channel < c.channels ? (int)c.inner : 0};
 }
 
-template <class T, int EACH> __global__ void __launch_bounds__(THREADS) forward(pc__cuda_channels c)
+template <class T, int W, int EACH>
+__global__ void __launch_bounds__(threads_of<W>, blocks_of<W>(EACH)) forward(pc__cuda_channels c)
 {
     typedef pc::math<T> M;
-    __shared__ M room[2][WARPS][32];
-    const spot s = spot_of(c);
-    const long long step = WARPS * c.channels;
+    __shared__ M room[2][ROWS][COLUMNS];
+    const spot s = spot_of<W>(c);
+    const long long step = ROWS * c.channels;
     const T *from = static_cast<const T *>(c.x) + s.at;
-    M x[EACH], weight = 1, bias = 0, sum = 0;
+    vector<T, W> x[EACH] = {};
+    numbers<M, W> weight, bias, mean = {}, variance = {}, by;
     pc::wait_for_earlier();
 #pragma unroll
     for (int k = 0; k < EACH; k++)
-        x[k] = k * WARPS + s.row < s.rows ? M(from[k * step]) : M(0);
-    if (s.rows) {
-        weight = parameters<T, 1>(c.weight, s.channel, 1).at[0];
-        bias = parameters<T, 1>(c.bias, s.channel, 0).at[0];
+        if (k * ROWS + s.row < s.rows)
+            x[k] = raw_at<T, W>(from, k * step);
+#pragma unroll
+    for (int j = 0; j < W; j++) {
+        weight.at[j] = s.rows ? parameters<T, 1>(c.weight, s.channel + j, 1).at[0] : M(1);
+        bias.at[j] = s.rows ? parameters<T, 1>(c.bias, s.channel + j, 0).at[0] : M(0);
     }
 #pragma unroll
     for (int k = 0; k < EACH; k++)
-        sum += x[k];
-    const M mean = over_rows(sum, room[0]) / M(c.inner);
-    sum = 0;
+#pragma unroll
+        for (int j = 0; j < W; j++)
+            mean.at[j] += M(x[k].at[j]);
+    mean = over_rows<M, W>(mean, room[0]);
+    keep_words(x);
+#pragma unroll
+    for (int j = 0; j < W; j++)
+        mean.at[j] /= M(c.inner);
 #pragma unroll
     for (int k = 0; k < EACH; k++)
-        sum += k * WARPS + s.row < s.rows ? (x[k] - mean) * (x[k] - mean) : M(0);
-    const M variance = over_rows(sum, room[1]) / M(c.inner), by = 1 / root_of(variance + M(c.eps)) * weight;
+#pragma unroll
+        for (int j = 0; j < W; j++) {
+            const M off = M(x[k].at[j]) - mean.at[j];
+            variance.at[j] += k * ROWS + s.row < s.rows ? off * off : M(0);
+        }
+    variance = over_rows<M, W>(variance, room[1]);
+    keep_words(x);
+#pragma unroll
+    for (int j = 0; j < W; j++) {
+        variance.at[j] /= M(c.inner);
+        by.at[j] = 1 / root_of(variance.at[j] + M(c.eps)) * weight.at[j];
+    }
     if (s.rows && s.row == 0) {
-        static_cast<M *>(c.found_mean)[s.channel] = mean;
-        static_cast<M *>(c.found_variance)[s.channel] = variance;
+        put<M, W>(c.found_mean, s.channel, mean);
+        put<M, W>(c.found_variance, s.channel, variance);
     }
     T *to = static_cast<T *>(c.out) + s.at;
     const T *rest = c.rest ? static_cast<const T *>(c.rest) + s.at : NULL;
 #pragma unroll
     for (int k = 0; k < EACH; k++)
-        if (k * WARPS + s.row < s.rows)
-            to[k * step] = finished<T>(c, normalised(x[k] - mean, by, bias), rest ? M(rest[k * step]) : M(0));
+        if (k * ROWS + s.row < s.rows) {
+            vector<T, W> y, other = {};
+            if (rest)
+                other = raw_at<T, W>(rest, k * step);
+#pragma unroll
+            for (int j = 0; j < W; j++)
+                y.at[j] = finished<T>(c, normalised(M(x[k].at[j]) - mean.at[j], by.at[j], bias.at[j]), M(other.at[j]));
+            *reinterpret_cast<vector<T, W> *>(to + k * step) = y;
+        }
 }
 
-template <class T, int EACH> __global__ void __launch_bounds__(THREADS) backward(pc__cuda_channels c)
+template <class T, int W, int EACH>
+__global__ void __launch_bounds__(threads_of<W>, blocks_of<W>(2 * EACH)) backward(pc__cuda_channels c)
 {
     typedef pc::math<T> M;
-    __shared__ M room[2][WARPS][32];
-    const spot s = spot_of(c);
-    const long long step = WARPS * c.channels;
+    __shared__ M room[2][ROWS][COLUMNS];
+    const spot s = spot_of<W>(c);
+    const long long step = ROWS * c.channels;
     const T *from = static_cast<const T *>(c.x) + s.at, *gradient = static_cast<const T *>(c.dy) + s.at;
-    M off[EACH], g[EACH], mean = 0, rstd = 0, weight = 0, bias = 0, sum = 0, along = 0;
+    vector<T, W> x[EACH] = {}, g[EACH] = {};
+    numbers<M, W> mean, rstd, by, bias, sum = {}, along = {};
     pc::wait_for_earlier();
 #pragma unroll
-    for (int k = 0; k < EACH; k++) {
-        const bool there = k * WARPS + s.row < s.rows;
-        off[k] = there ? M(from[k * step]) : M(0);
-        g[k] = there ? M(gradient[k * step]) : M(0);
-    }
-    if (s.rows) {
-        mean = parameters<T, 1>(c.mean, s.channel, 0).at[0];
-        rstd = 1 / root_of(parameters<T, 1>(c.variance, s.channel, 0).at[0] + M(c.eps));
-        weight = parameters<T, 1>(c.weight, s.channel, 1).at[0];
-        bias = c.relu ? parameters<T, 1>(c.bias, s.channel, 0).at[0] : M(0);
-    }
+    for (int k = 0; k < EACH; k++)
+        if (k * ROWS + s.row < s.rows) {
+            x[k] = raw_at<T, W>(from, k * step);
+            g[k] = raw_at<T, W>(gradient, k * step);
+        }
 #pragma unroll
-    for (int k = 0; k < EACH; k++) {
-        off[k] -= mean;
-        if (c.relu && k * WARPS + s.row < s.rows)
-            g[k] = masked(c, g[k], normalised(off[k], rstd * weight, bias));
-        sum += g[k];
-        along += g[k] * off[k];
+    for (int j = 0; j < W; j++) {
+        const long long i = s.rows ? s.channel + j : 0;
+        mean.at[j] = parameters<T, 1>(c.mean, i, 0).at[0];
+        rstd.at[j] = rstd_of<T>(c, i);
+        by.at[j] = rstd.at[j] * parameters<T, 1>(c.weight, i, 1).at[0];
+        bias.at[j] = c.relu ? parameters<T, 1>(c.bias, i, 0).at[0] : M(0);
     }
-    sum = over_rows(sum, room[0]);
-    along = over_rows(along, room[1]);
-    if (s.rows && s.row == 0) {
-        put_gradient<T>(c.dweight, s.channel, along * rstd);
-        put_gradient<T>(c.dbias, s.channel, sum);
-    }
+    const auto own = [&](int k, int j) {
+        const M off = M(x[k].at[j]) - mean.at[j], given = M(g[k].at[j]);
+        return c.relu && k * ROWS + s.row < s.rows ? masked(c, given, normalised(off, by.at[j], bias.at[j])) : given;
+    };
+#pragma unroll
+    for (int k = 0; k < EACH; k++)
+#pragma unroll
+        for (int j = 0; j < W; j++) {
+            const M one = own(k, j);
+            sum.at[j] += one;
+            along.at[j] += one * (M(x[k].at[j]) - mean.at[j]);
+        }
+    sum = over_rows<M, W>(sum, room[0]);
+    along = over_rows<M, W>(along, room[1]);
+    keep_words(x);
+    keep_words(g);
+    if (s.rows && s.row == 0)
+        for (int j = 0; j < W; j++) {
+            put_gradient<T>(c.dweight, s.channel + j, along.at[j] * rstd.at[j]);
+            put_gradient<T>(c.dbias, s.channel + j, sum.at[j]);
+        }
     if (!c.out)
         return;
-    const M by = rstd * weight, first = c.stored ? M(0) : by * (sum / M(c.inner)),
-            second = c.stored ? M(0) : by * rstd * rstd * (along / M(c.inner));
+    numbers<M, W> first = {}, second = {};
+#pragma unroll
+    for (int j = 0; j < W && !c.stored; j++) {
+        first.at[j] = by.at[j] * (sum.at[j] / M(c.inner));
+        second.at[j] = by.at[j] * rstd.at[j] * rstd.at[j] * (along.at[j] / M(c.inner));
+    }
     T *to = static_cast<T *>(c.out) + s.at;
 #pragma unroll
     for (int k = 0; k < EACH; k++)
-        if (k * WARPS + s.row < s.rows)
-            to[k * step] = T(g[k] * by - first - off[k] * second);
+        if (k * ROWS + s.row < s.rows) {
+            vector<T, W> dx;
+#pragma unroll
+            for (int j = 0; j < W; j++)
+                dx.at[j] = T(own(k, j) * by.at[j] - first.at[j] - (M(x[k].at[j]) - mean.at[j]) * second.at[j]);
+            *reinterpret_cast<vector<T, W> *>(to + k * step) = dx;
+        }
 }
 
-template <class T, int EACH> void launch(const pc__cuda_channels &c)
+template <class T, int W, int EACH> void launch(const pc__cuda_channels &c)
 {
-    const unsigned blocks = (unsigned)((c.channels + 31) / 32);
-    if constexpr (EACH <= PC__NORM_COLUMN_ROWS_BOTH / WARPS) {
+    const unsigned blocks = (unsigned)((c.channels + COLUMNS - 1) / COLUMNS);
+    if constexpr (EACH <= PC__NORM_COLUMN_ROWS_BOTH / ROWS) {
         if (c.backward) {
-            (void)pc::start(backward<T, EACH>, blocks, THREADS, c.queue, c.early, c);
+            (void)pc::start(backward<T, W, EACH>, blocks, threads_of<W>, c.queue, c.early, c);
             return;
         }
     }
-    if constexpr (EACH <= PC__NORM_COLUMN_ROWS_BOTH / WARPS || sizeof(T) < sizeof(double))
-        (void)pc::start(forward<T, EACH>, blocks, THREADS, c.queue, c.early, c);
+    if constexpr (EACH <= PC__NORM_COLUMN_ROWS_BOTH / ROWS || sizeof(T) < sizeof(double))
+        (void)pc::start(forward<T, W, EACH>, blocks, threads_of<W>, c.queue, c.early, c);
+}
+
+template <class T, int W> void launch_rows(const pc__cuda_channels &c)
+{
+    constexpr int MOST = PC__NORM_COLUMN_ROWS / ROWS;
+    if (c.inner <= MOST / 8 * ROWS)
+        launch<T, W, MOST / 8>(c);
+    else if (c.inner <= MOST / 4 * ROWS)
+        launch<T, W, MOST / 4>(c);
+    else if (c.inner <= MOST / 2 * ROWS)
+        launch<T, W, MOST / 2>(c);
+    else if (c.inner <= MOST * 3 / 4 * ROWS)
+        launch<T, W, MOST * 3 / 4>(c);
+    else
+        launch<T, W, MOST>(c);
 }
 
 } // namespace
@@ -133,14 +223,11 @@ void pc__cuda_channel_columns(const pc__cuda_channels *c)
 {
     with_number(c->dtype, [&](auto number) {
         typedef decltype(number) T;
-        constexpr int MOST = PC__NORM_COLUMN_ROWS / WARPS;
-        if (c->inner <= MOST / 8 * WARPS)
-            launch<T, MOST / 8>(*c);
-        else if (c->inner <= MOST / 4 * WARPS)
-            launch<T, MOST / 4>(*c);
-        else if (c->inner <= MOST / 2 * WARPS)
-            launch<T, MOST / 2>(*c);
+        constexpr int PAIR = sizeof(T) == 2 ? 2 : 1;
+        const uintptr_t all = (uintptr_t)c->x | (uintptr_t)c->dy | (uintptr_t)c->rest | (uintptr_t)c->out;
+        if (c->channels % PAIR == 0 && all % (PAIR * sizeof(T)) == 0)
+            launch_rows<T, PAIR>(*c);
         else
-            launch<T, MOST>(*c);
+            launch_rows<T, 1>(*c);
     });
 }
