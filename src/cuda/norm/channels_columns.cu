@@ -5,15 +5,15 @@
 namespace
 {
 
-enum { ROWS = PC__NORM_COLUMN_TOGETHER, COLUMNS = 32 /* of a block */ };
-
-/* A thread has W columns beside each other: 16-bit numbers by two, where rows begin at an even one. */
-template <int W> constexpr int threads_of = ROWS *COLUMNS / W;
+/* A thread has W columns beside each other: 16-bit numbers by two, where rows begin at an even one. A block has ROWS rows of its
+ * columns at once: few rows are each thread's own. */
+template <int ROWS> constexpr int columns_of = ROWS == 1 ? 256 : 32;
+template <int W, int ROWS> constexpr int threads_of = ROWS *columns_of<ROWS> / W;
 
 /* Blocks that a multiprocessor's registers are to hold where a thread has so many words of numbers. */
-template <int W> constexpr int blocks_of(int words)
+template <int W, int ROWS> constexpr int blocks_of(int words)
 {
-    return W == 1 ? 1 : words <= 16 ? 4 : words <= 48 ? 3 : 2;
+    return W == 1 || ROWS == 1 ? 1 : words <= 16 ? 4 : words <= 48 ? 3 : 2;
 }
 
 /* Numbers of a word stay one, so that registers have room for all: the compiler would convert them once, to two. */
@@ -31,10 +31,13 @@ template <class T, int W, int EACH> __device__ __forceinline__ void keep_words(v
 }
 
 /* The sum for each column over the rows of the block, in all of the threads that have it. */
-template <class M, int W>
-__device__ __forceinline__ numbers<M, W> over_rows(const numbers<M, W> &value, M (&room)[ROWS][COLUMNS])
+template <class M, int W, int ROWS>
+__device__ __forceinline__ numbers<M, W> over_rows(const numbers<M, W> &value, M (&room)[ROWS][columns_of<ROWS>])
 {
-    const int row = threadIdx.x / (COLUMNS / W), column = threadIdx.x % (COLUMNS / W) * W;
+    if constexpr (ROWS == 1)
+        return value;
+    constexpr int ACROSS = columns_of<ROWS> / W;
+    const int row = threadIdx.x / ACROSS, column = threadIdx.x % ACROSS * W;
     put<M, W>(room[row], column, value);
     __syncthreads();
     numbers<M, W> sum = {};
@@ -53,19 +56,20 @@ struct spot {
     int row, rows;
 };
 
-template <int W> __device__ __forceinline__ spot spot_of(const pc__cuda_channels &c)
+template <int W, int ROWS> __device__ __forceinline__ spot spot_of(const pc__cuda_channels &c)
 {
-    const long long channel = (long long)blockIdx.x * COLUMNS + threadIdx.x % (COLUMNS / W) * W;
-    const int row = threadIdx.x / (COLUMNS / W);
+    constexpr int ACROSS = columns_of<ROWS> / W;
+    const long long channel = ((long long)blockIdx.x * ACROSS + threadIdx.x % ACROSS) * W;
+    const int row = threadIdx.x / ACROSS;
     return {channel, row * c.channels + channel, row, channel < c.channels ? (int)c.inner : 0};
 }
 
-template <class T, int W, int EACH>
-__global__ void __launch_bounds__(threads_of<W>, blocks_of<W>(EACH)) forward(pc__cuda_channels c)
+template <class T, int W, int ROWS, int EACH>
+__global__ void __launch_bounds__(threads_of<W, ROWS>, blocks_of<W, ROWS>(EACH)) forward(pc__cuda_channels c)
 {
     typedef pc::math<T> M;
-    __shared__ M room[2][ROWS][COLUMNS];
-    const spot s = spot_of<W>(c);
+    __shared__ M room[2][ROWS][columns_of<ROWS>];
+    const spot s = spot_of<W, ROWS>(c);
     const long long step = ROWS * c.channels;
     const T *from = static_cast<const T *>(c.x) + s.at;
     vector<T, W> x[EACH] = {};
@@ -85,7 +89,7 @@ __global__ void __launch_bounds__(threads_of<W>, blocks_of<W>(EACH)) forward(pc_
 #pragma unroll
         for (int j = 0; j < W; j++)
             mean.at[j] += M(x[k].at[j]);
-    mean = over_rows<M, W>(mean, room[0]);
+    mean = over_rows<M, W, ROWS>(mean, room[0]);
     keep_words(x);
 #pragma unroll
     for (int j = 0; j < W; j++)
@@ -97,7 +101,7 @@ __global__ void __launch_bounds__(threads_of<W>, blocks_of<W>(EACH)) forward(pc_
             const M off = M(x[k].at[j]) - mean.at[j];
             variance.at[j] += k * ROWS + s.row < s.rows ? off * off : M(0);
         }
-    variance = over_rows<M, W>(variance, room[1]);
+    variance = over_rows<M, W, ROWS>(variance, room[1]);
     keep_words(x);
 #pragma unroll
     for (int j = 0; j < W; j++) {
@@ -123,12 +127,12 @@ __global__ void __launch_bounds__(threads_of<W>, blocks_of<W>(EACH)) forward(pc_
         }
 }
 
-template <class T, int W, int EACH>
-__global__ void __launch_bounds__(threads_of<W>, blocks_of<W>(2 * EACH)) backward(pc__cuda_channels c)
+template <class T, int W, int ROWS, int EACH>
+__global__ void __launch_bounds__(threads_of<W, ROWS>, blocks_of<W, ROWS>(2 * EACH)) backward(pc__cuda_channels c)
 {
     typedef pc::math<T> M;
-    __shared__ M room[2][ROWS][COLUMNS];
-    const spot s = spot_of<W>(c);
+    __shared__ M room[2][ROWS][columns_of<ROWS>];
+    const spot s = spot_of<W, ROWS>(c);
     const long long step = ROWS * c.channels;
     const T *from = static_cast<const T *>(c.x) + s.at, *gradient = static_cast<const T *>(c.dy) + s.at;
     vector<T, W> x[EACH] = {}, g[EACH] = {};
@@ -160,8 +164,8 @@ __global__ void __launch_bounds__(threads_of<W>, blocks_of<W>(2 * EACH)) backwar
             sum.at[j] += one;
             along.at[j] += one * (M(x[k].at[j]) - mean.at[j]);
         }
-    sum = over_rows<M, W>(sum, room[0]);
-    along = over_rows<M, W>(along, room[1]);
+    sum = over_rows<M, W, ROWS>(sum, room[0]);
+    along = over_rows<M, W, ROWS>(along, room[1]);
     keep_words(x);
     keep_words(g);
     if (s.rows && s.row == 0)
@@ -189,32 +193,38 @@ __global__ void __launch_bounds__(threads_of<W>, blocks_of<W>(2 * EACH)) backwar
         }
 }
 
-template <class T, int W, int EACH> void launch(const pc__cuda_channels &c)
+template <class T, int W, int ROWS, int EACH> void launch(const pc__cuda_channels &c)
 {
-    const unsigned blocks = (unsigned)((c.channels + COLUMNS - 1) / COLUMNS);
-    if constexpr (EACH <= PC__NORM_COLUMN_ROWS_BOTH / ROWS) {
+    constexpr int BOTH = PC__NORM_COLUMN_ROWS_BOTH / PC__NORM_COLUMN_TOGETHER, THREADS = threads_of<W, ROWS>;
+    const unsigned blocks = (unsigned)((c.channels + columns_of<ROWS> - 1) / columns_of<ROWS>);
+    if constexpr (EACH <= BOTH) {
         if (c.backward) {
-            (void)pc::start(backward<T, W, EACH>, blocks, threads_of<W>, c.queue, c.early, c);
+            (void)pc::start(backward<T, W, ROWS, EACH>, blocks, THREADS, c.queue, c.early, c);
             return;
         }
     }
-    if constexpr (EACH <= PC__NORM_COLUMN_ROWS_BOTH / ROWS || sizeof(T) < sizeof(double))
-        (void)pc::start(forward<T, W, EACH>, blocks, threads_of<W>, c.queue, c.early, c);
+    if constexpr (EACH <= BOTH || sizeof(T) < sizeof(double))
+        (void)pc::start(forward<T, W, ROWS, EACH>, blocks, THREADS, c.queue, c.early, c);
 }
 
 template <class T, int W> void launch_rows(const pc__cuda_channels &c)
 {
-    constexpr int MOST = PC__NORM_COLUMN_ROWS / ROWS;
-    if (c.inner <= MOST / 8 * ROWS)
-        launch<T, W, MOST / 8>(c);
+    enum { MANY = 16384 /* columns, whose threads fill a large GPU */ };
+    constexpr int ROWS = PC__NORM_COLUMN_TOGETHER, MOST = PC__NORM_COLUMN_ROWS / ROWS;
+    if (c.inner <= 4)
+        launch<T, W, 1, 4>(c);
+    else if (c.inner <= 16 && c.channels > MANY)
+        launch<T, W, 1, 16>(c);
+    else if (c.inner <= MOST / 8 * ROWS)
+        launch<T, W, ROWS, MOST / 8>(c);
     else if (c.inner <= MOST / 4 * ROWS)
-        launch<T, W, MOST / 4>(c);
+        launch<T, W, ROWS, MOST / 4>(c);
     else if (c.inner <= MOST / 2 * ROWS)
-        launch<T, W, MOST / 2>(c);
+        launch<T, W, ROWS, MOST / 2>(c);
     else if (c.inner <= MOST * 3 / 4 * ROWS)
-        launch<T, W, MOST * 3 / 4>(c);
+        launch<T, W, ROWS, MOST * 3 / 4>(c);
     else
-        launch<T, W, MOST>(c);
+        launch<T, W, ROWS, MOST>(c);
 }
 
 } // namespace
