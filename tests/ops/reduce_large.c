@@ -3,21 +3,21 @@
 
 #include <paracord/ops.h>
 
-enum { ROWS = 8205 };
+enum { ROWS = 8205, MOST = 75600 };
 
 /* Small whole numbers, which are exact in 16 bits, as are sums of their products in 32. */
 static pc_tensor *ramp(int n, int period, pc_shape shape)
 {
-    int64_t numbers[ROWS];
+    int64_t numbers[MOST];
     for (int i = 0; i < n; i++)
         numbers[i] = i % period - 1;
     return pc_from_data(numbers, shape, PC_I64, test_device());
 }
 
-static void check(int width, pc_dtype dtype)
+static void check(int height, int width, pc_dtype dtype)
 {
     PC_SCOPE {
-        pc_tensor *rows = ramp(ROWS, 5, PC_SHAPE(ROWS, 1)), *columns = ramp(width, 7, PC_SHAPE(width));
+        pc_tensor *rows = ramp(height, 5, PC_SHAPE(height, 1)), *columns = ramp(width, 7, PC_SHAPE(width));
         pc_tensor *x = pc_mul(pc_cast(rows, dtype), pc_cast(columns, dtype));
         pc_tensor *want = pc_mul(columns, pc_sum(rows));
         pc_tensor *got = pc_cast(pc_sum_dims(pc_cast(x, dtype), PC_SHAPE(0), false), PC_F64);
@@ -31,10 +31,22 @@ static void check(int width, pc_dtype dtype)
 static void whole_and_ragged_widths(void **state)
 {
     (void)state;
-    check(1024, PC_BF16); /* a warp's whole accesses */
-    check(1096, PC_F16);  /* and not */
-    check(2056, PC_F32);
-    check(1023, PC_F32); /* no accesses of 16 bytes */
+    check(ROWS, 1024, PC_BF16); /* a warp's whole accesses */
+    check(ROWS, 1096, PC_F16);  /* and not */
+    check(ROWS, 2056, PC_F32);
+    check(ROWS, 1023, PC_F32); /* no accesses of 16 bytes */
+    assert_no_leak();
+}
+
+/* Narrow rows, of which two, four or eight are whole accesses, or too many for it. */
+static void rows_beside_each_other(void **state)
+{
+    (void)state;
+    check(38000, 28, PC_F16);
+    check(7200, 150, PC_BF16);
+    check(75600, 15, PC_F32);
+    check(38004, 28, PC_F64);
+    check(37999, 28, PC_F16);
     assert_no_leak();
 }
 
@@ -101,6 +113,7 @@ static void many_integers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(whole_and_ragged_widths),
-                                       cmocka_unit_test(many_narrow_matrices), cmocka_unit_test(many_integers)};
+                                       cmocka_unit_test(rows_beside_each_other), cmocka_unit_test(many_narrow_matrices),
+                                       cmocka_unit_test(many_integers)};
     return cmocka_run_group_tests_name("ops.reduce_large", tests, NULL, NULL);
 }

@@ -36,6 +36,23 @@ static bool is_few(pc_stream *stream, const pc_call *call, int64_t least, pc__cu
     return true;
 }
 
+/* Rows beside each other as one, where that makes accesses whole; *fold: how many. Columns of a whole row are then `fold` sums,
+ * parts of which a second pass adds up. */
+static pc__reduce_attributes with_rows_together(const pc__reduce_attributes *a, const pc_tensor *t, int64_t *fold)
+{
+    enum { LARGE = 1 << 20 /* elements, for a second pass to pay */, ROWS = 1024, WIDE = 2048 };
+    const int64_t pack = pc__cuda_vector_of(t->dtype), lowest = a->inner & -a->inner, common = PC__MIN(lowest, pack);
+    pc__reduce_attributes together = *a;
+    *fold = 1;
+    if (a->inner == 1 || common == pack || a->outer * a->reduced * a->inner < LARGE || a->reduced < ROWS ||
+        a->inner * (pack / common) > WIDE || a->reduced % (pack / common) || (uintptr_t)pc__data(t) % 16)
+        return together;
+    *fold = pack / common;
+    together.inner *= *fold;
+    together.reduced /= *fold;
+    return together;
+}
+
 /* The second pass of a sum. */
 static pc_status add_parts(pc_stream *stream, const pc_call *call, const pc__reduce_attributes *rest, const void *sums,
                            int between)
@@ -85,10 +102,12 @@ PC__CUDA_KERNEL(sum)
     pc__cuda_short some;
     if (pc__cuda_plan_short(stream, a, t, pc__cuda_pack_at(a, pc__data(t), pc__cuda_vector_of(dtype)), true, &some))
         return sum_short(stream, call, &some, between);
+    int64_t fold;
+    const pc__reduce_attributes rows = with_rows_together(a, t, &fold);
     pc__cuda_reduction first =
-        pc__cuda_plan(stream, a, pc__data(t), pc_dtype_size(t->dtype), pc__cuda_vector_of(dtype), true, anywhere);
+        pc__cuda_plan(stream, &rows, pc__data(t), pc_dtype_size(t->dtype), pc__cuda_vector_of(dtype), true, anywhere);
     first.layout = anywhere ? PC__REDUCE_ANYWHERE : first.layout;
-    if (first.parts == 1) {
+    if (first.parts * fold == 1) {
         first.divisor = a->divisor;
         pc__cuda_sum(&first, pc__data(t), dtype, pc__data(call->out[0]), call->out[0]->dtype);
         return pc__cuda_launched(call);
@@ -96,7 +115,7 @@ PC__CUDA_KERNEL(sum)
     void *sums = pc__cuda_scratch(stream, (size_t)(first.outer * first.parts * first.inner) * sizeof(double));
     if (!sums)
         return PC_ERR_MEMORY;
-    const pc__reduce_attributes rest = rest_of(&first);
+    const pc__reduce_attributes rest = {.outer = a->outer, .reduced = first.parts * fold, .inner = a->inner};
     pc__cuda_sum(&first, pc__data(t), dtype, sums, between);
     PC__TRY(pc__cuda_launched(call));
     return add_parts(stream, call, &rest, sums, between);
