@@ -115,10 +115,10 @@ static int cost_of(const pc_call *call)
 }
 
 /* A copy into another order reads one tensor across memory; so may the call, but no more than that. What is broadcast is
- * computed as often as it is there. */
+ * computed as often as it is there, which takes longer than a launch where it is there very often. */
 static bool is_faster(const pc_call *call, const pc_tensor *made)
 {
-    enum { FEW = 65536, CHEAP = 4 };
+    enum { FEW = 65536, CHEAP = 4, MANY = 1 << 22 };
     const pc_tensor *out = call->out[0];
     const int64_t count = pc__count(out->ndim, out->shape);
     int turned = 0;
@@ -126,7 +126,8 @@ static bool is_faster(const pc_call *call, const pc_tensor *made)
         turned += is_turned(call->in[i], out);
     if (count <= FEW)
         return true;
-    return count > pc__count(made->ndim, made->shape) ? cost_of(call) <= CHEAP : turned <= 1 && !pc__number_of(call);
+    return count > pc__count(made->ndim, made->shape) ? cost_of(call) <= CHEAP && count < MANY
+                                                      : turned <= 1 && !pc__number_of(call);
 }
 
 static void take_over(const search *s, int from, int to)

@@ -170,6 +170,33 @@ static void narrow_ones_are_turned(void **state)
     assert_no_leak();
 }
 
+/* Rows of odd widths with gaps between them, in one dimension or two, or repeated: a GPU writes what lies side by side together. */
+static void rows_of_odd_widths_are_the_same(void **state)
+{
+    enum { A = 5, ROWS = 131, WIDE = 211, ODD = 107 };
+    static const pc_dtype dtypes[] = {PC_F32, PC_BF16, PC_U8, PC_I32, PC_F64};
+    (void)state;
+    for (int i = 0; i < (int)(sizeof dtypes / sizeof *dtypes); i++)
+        PC_SCOPE {
+            pc_tensor *x = pc_mul_scalar(pc_rand(PC_SHAPE(A, ROWS, WIDE), PC_F32, test_device()), 251);
+            x = pc_cast(x, dtypes[i]);
+            pc_tensor *narrow = pc_slice(x, 2, 3, 3 + ODD, 1), *few = pc_slice(narrow, 1, 1, ROWS, 2);
+            pc_tensor *one = pc_slice(x, 0, 1, 2, 1), *row = pc_slice(narrow, 1, 7, 8, 1);
+            pc_tensor *views[] = {narrow,
+                                  few,
+                                  pc_slice(narrow, 0, 1, 5, 2),
+                                  pc_expand(one, PC_SHAPE(A, ROWS, WIDE)),
+                                  pc_expand(row, PC_SHAPE(A, ROWS, ODD)),
+                                  pc_expand(pc_slice(row, 0, 2, 3, 1), PC_SHAPE(8 * A, ROWS, ODD))};
+            for (int v = 0; v < (int)(sizeof views / sizeof *views); v++) {
+                pc_tensor *same = pc_contiguous(views[v]);
+                assert_not_null_ok(same);
+                assert_close(pc_item(pc_sum(pc_ne(same, views[v]))), 0, 0);
+            }
+        }
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bad_input),
     cmocka_unit_test(nothing_to_change_is_the_tensor_itself),
@@ -178,6 +205,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(large_ones_arrive_whole),
     cmocka_unit_test(turned_ones_are_the_same),
     cmocka_unit_test(narrow_ones_are_turned),
+    cmocka_unit_test(rows_of_odd_widths_are_the_same),
 };
 
 int main(void)

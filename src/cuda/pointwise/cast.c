@@ -10,11 +10,13 @@
 static void launch_convert(const pc__cuda_launch *launch, const void *context)
 {
     const int *dtypes = context;
+    const bool same = dtypes[0] == dtypes[1];
+    const size_t size = pc_dtype_size((pc_dtype)dtypes[0]);
     int turned;
-    const int along = dtypes[0] == dtypes[1] ? pc__cuda_turned(launch, &turned) : -1;
+    const int along = same ? pc__cuda_turned(launch, &turned) : -1;
     if (along >= 0)
-        pc__cuda_transpose(launch, pc_dtype_size((pc_dtype)dtypes[0]), along);
-    else
+        pc__cuda_transpose(launch, size, along);
+    else if (!same || !pc__cuda_copy_rows(launch, size))
         pc__cuda_convert(launch, dtypes[0], dtypes[1]);
 }
 

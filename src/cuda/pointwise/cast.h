@@ -4,6 +4,8 @@
 
 #include "cuda/pointwise/loop.h"
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -15,6 +17,9 @@ void pc__cuda_convert(const pc__cuda_launch *launch, int from, int to);
 /* The same without conversion, where operand 0 is dense along the last dimension and operand 1 along `along`; items are
  * single elements. */
 void pc__cuda_transpose(const pc__cuda_launch *launch, size_t element_bytes, int along);
+
+/* The same of rows into dense memory, where single elements are items for want of whole packs. False: it is none of these. */
+bool pc__cuda_copy_rows(const pc__cuda_launch *launch, size_t element_bytes);
 
 /* Every element of operand 0 becomes the first element_bytes bytes of `bits`. */
 void pc__cuda_fill(const pc__cuda_launch *launch, size_t element_bytes, uint64_t bits);
