@@ -284,11 +284,37 @@ static void picks_from_views(void **state)
     assert_no_leak();
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(refuses),          cmocka_unit_test(out_of_range),
-                                          cmocka_unit_test(last_one_stays),   cmocka_unit_test(sums_of_many),
-                                          cmocka_unit_test(sums_of_columns),  cmocka_unit_test(same_bits),
-                                          cmocka_unit_test(long_lists),       cmocka_unit_test(far_out_of_range),
-                                          cmocka_unit_test(picks_from_views), cmocka_unit_test(in_order)};
+/* So many rows of a few numbers that a GPU writes what lies side by side together, and what is left by an index out of range. */
+static void many_short_rows(void **state)
+{
+    enum { COUNT = 20011, TABLE = 37 };
+    static const struct {
+        pc_dtype dtype;
+        int width;
+    } kinds[] = {{PC_F32, 9}, {PC_F32, 1}, {PC_BF16, 7}, {PC_F16, 2}, {PC_F64, 5}, {PC_BOOL, 13}};
+    (void)state;
+    for (int k = 0; k < (int)(sizeof kinds / sizeof *kinds); k++)
+        PC_SCOPE {
+            const int width = kinds[k].width;
+            pc_tensor *all = pc_arange(0, (double)TABLE * width, 1, PC_I32, test_device());
+            pc_tensor *table = pc_cast(pc_reshape(all, PC_SHAPE(TABLE, width)), kinds[k].dtype);
+            pc_tensor *draws = pc_mul_scalar(pc_rand(PC_SHAPE(COUNT), PC_F32, test_device()), TABLE);
+            pc_tensor *index = pc_cast(draws, PC_I64), *column = pc_arange(0, width, 1, PC_I64, test_device());
+            pc_tensor *want = pc_add(pc_mul_scalar(pc_reshape(index, PC_SHAPE(COUNT, 1)), width), column);
+            pc_tensor *picked = pc_index_select(table, 0, index);
+            assert_not_null_ok(picked);
+            assert_close(pc_item(pc_sum(pc_ne(picked, pc_cast(want, kinds[k].dtype)))), 0, 0);
+            assert_ok(pc_copy(pc_slice(index, 0, 7001, 7002, 1), pc_full(PC_SHAPE(1), TABLE, PC_I64, test_device())));
+            assert_fails_on_device(pc_index_select(table, 0, index), PC_ERR_RANGE, "entry 7001 of the index is 37;");
+        }
+    assert_no_leak();
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(refuses),      cmocka_unit_test(out_of_range),     cmocka_unit_test(last_one_stays),
+    cmocka_unit_test(sums_of_many), cmocka_unit_test(sums_of_columns),  cmocka_unit_test(same_bits),
+    cmocka_unit_test(long_lists),   cmocka_unit_test(far_out_of_range), cmocka_unit_test(picks_from_views),
+    cmocka_unit_test(in_order),     cmocka_unit_test(many_short_rows)};
 
 int main(void)
 {
