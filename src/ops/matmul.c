@@ -126,7 +126,7 @@ static pc_tensor *folded(pc_tensor *t)
 /* The gradient of a matrix that all of the batch is multiplied by: one product over all rows. */
 static pc_tensor *gradient_of_one(pc_tensor *a, pc_tensor *g, const pc__meta *of)
 {
-    return pc_reshape(pc_matmul(pc_transpose(folded(a), -1, -2), folded(g)), pc_shape_of(of->ndim, of->shape));
+    return pc_reshape(pc__matmul_as(pc_transpose(folded(a), -1, -2), folded(g), of), pc_shape_of(of->ndim, of->shape));
 }
 
 pc_status pc__grad_matmul(pc__grad *grad)
