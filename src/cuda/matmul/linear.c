@@ -3,6 +3,7 @@
 #include "cuda/matmul/gelu.h"
 #include "cuda/matmul/layer.h"
 #include "cuda/matmul/linear_few.h"
+#include "cuda/matmul/lt.h"
 #include "cuda/matmul/rows.h"
 #include "cuda/pointwise/each.h"
 #include "ops/linear.h"
@@ -68,10 +69,20 @@ static bool few_supports(const pc_stream *stream, const void *of)
     return p->small && pc__cuda_linear_few_suits(&p->layer);
 }
 
+/* In 16 bits cuBLASLt's kernels on matrix units are the faster ones where rows are whole accesses and all is one launch. */
+static bool is_for_units(const pc__cuda_gemm *g)
+{
+    enum { PACK = 8 };
+    const bool one = g->activation == PC_ACTIVATION_NONE || g->activation == PC_ACTIVATION_RELU;
+    return one && pc__is_half((pc_dtype)g->dtype) && g->n % PACK == 0 && g->k % PACK == 0 && g->a_rs % PACK == 0 &&
+           !pc__cuda_lt_missing();
+}
+
 static bool small_supports(const pc_stream *stream, const void *of)
 {
+    const problem *p = of;
     (void)stream;
-    return ((const problem *)of)->small;
+    return p->small && !is_for_units(&p->product);
 }
 
 static bool any(const pc_stream *stream, const void *of)
@@ -150,6 +161,8 @@ PC__CUDA_KERNEL(linear)
         p.layer.y = pc__data(y);
     }
     if (((const pc__cuda_stream *)stream->implementation)->prepares)
-        return p.small ? PC_OK : product_run(stream, call, &p, NULL, &(bool){false});
+        return few_supports(stream, &p) || small_supports(stream, &p)
+                   ? PC_OK
+                   : product_run(stream, call, &p, NULL, &(bool){false});
     return pc__rows_run(&pc__linear_rows, stream, call, &p);
 }
