@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) > 1 ? BLOCKS : 1)
     }
 }
 
-/* Where places are few, blocks have fewer of them than they could. */
+/* Where places are few, blocks have fewer of them than they could; narrow rows if most of them take all of a block. */
 template <class T, int N> struct summed {
     static void run(const pc__cuda_picking *p, const void *base, const void *picked, void *whole)
     {
@@ -130,7 +130,7 @@ template <class T, int N> struct summed {
         const int64_t slabs = (columns + lanes - 1) / lanes, high = slabs < most ? slabs : most;
         const int64_t places = THREADS / lanes * ROWS, least = (p->n + places - 1) / places;
         const int64_t apart = p->n < device / high ? p->n : device / high;
-        const bool spread = lanes >= NARROW;
+        const bool spread = lanes >= NARROW || p->count > p->n * PC__CUDA_WINDOW;
         pc::start_grid(
             sum_rows<T, N>,
             dim3(static_cast<unsigned>(spread && apart > least ? apart : least), static_cast<unsigned>(high)),

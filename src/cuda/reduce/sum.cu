@@ -226,6 +226,27 @@ __global__ void __launch_bounds__(most_threads<N>)
     }
 }
 
+/* Results that are neighbours: one access or some, where they begin at whole ones. */
+template <class O, int N, class A>
+__device__ __forceinline__ void put_results(O *to, const A (&total)[N], double divisor)
+{
+    constexpr int TOGETHER = N * sizeof(O) > 16 ? 16 / sizeof(O) : N;
+    if (N > 1 && reinterpret_cast<uintptr_t>(to) % sizeof(pack<O, TOGETHER>) == 0) {
+#pragma unroll
+        for (int k = 0; k < N; k += TOGETHER) {
+            pack<O, TOGETHER> y;
+#pragma unroll
+            for (int j = 0; j < TOGETHER; j++)
+                y.v[j] = result_of<O>(total[k + j], divisor);
+            *reinterpret_cast<pack<O, TOGETHER> *>(to + k) = y;
+        }
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < N; k++)
+        to[k] = result_of<O>(total[k], divisor);
+}
+
 /* A thread: N neighbouring columns from top to bottom. */
 template <class T, class A, class O, int N>
 __global__ void __launch_bounds__(THREADS) singles(const __grid_constant__ pc__cuda_reduction r, const T *in, O *out)
@@ -246,9 +267,7 @@ __global__ void __launch_bounds__(THREADS) singles(const __grid_constant__ pc__c
         for (int k = 0; k < N; k++)
             total[k] += static_cast<A>(eight(a, k));
     }
-#pragma unroll
-    for (int k = 0; k < N; k++)
-        out[outer * r.inner + column + k] = result_of<O>(total[k], r.divisor);
+    put_results<O, N>(out + outer * r.inner + column, total, r.divisor);
 }
 
 template <class T, class A, class O, int N> void launch(const pc__cuda_reduction *r, const T *in, O *out)
