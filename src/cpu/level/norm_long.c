@@ -8,8 +8,10 @@
 #define REAL real
 #define NAMED(name) name
 #include "cpu/level/norm_sums.inc"
-SUM(sum_of_products, (const real *g, const real *w, int64_t n), g[i] * w[i])
-SUM(sum_off_products, (const real *g, const real *w, const real *x, real mean, int64_t n), g[i] * w[i] * (x[i] - mean))
+#define PRODUCTS(AT) (AT(g) * AT(w))
+#define OFF_PRODUCTS(AT) (AT(g) * AT(w) * (AT(x) - mean))
+SUM(sum_of_products, (const real *g, const real *w, int64_t n), PRODUCTS)
+SUM(sum_off_products, (const real *g, const real *w, const real *x, real mean, int64_t n), OFF_PRODUCTS)
 
 enum {
     PIECE = 8192, /* numbers */
