@@ -55,10 +55,23 @@ static bool fits_block(const pc__cuda_ranking *r)
     return !is_wide(r) && r->inner == 1 && r->n > SHORT && r->n <= PC__CUDA_RADIX_TILE;
 }
 
-/* Few of such a list: what lies behind them needs no order. */
+/* Few of such a list, or of a longer one: what lies behind them needs no order. */
 static bool are_few(const pc__cuda_ranking *r)
 {
-    return r->count <= PC__CUDA_SELECT_LEFT / 2 && r->count <= r->n / 4;
+    return !is_wide(r) && r->inner == 1 && r->count <= PC__CUDA_SELECT_LEFT / 2 && r->count <= r->n / 4;
+}
+
+/* Tiles of which the first few are found, and memory of the call for these. */
+static pc_status cut_for_few(pc_stream *stream, pc__cuda_ranking *r)
+{
+    r->tiles = (r->n + PC__CUDA_RADIX_TILE - 1) / PC__CUDA_RADIX_TILE;
+    const size_t bytes = pc__cuda_whole((size_t)(r->lists * r->tiles * r->count) * 8);
+    char *room = pc__cuda_scratch(stream, 2 * bytes);
+    if (!room)
+        return PC_ERR_MEMORY;
+    r->room[0] = room;
+    r->room[1] = room + bytes;
+    return PC_OK;
 }
 
 /* As many short lists in a block as leave four blocks a multiprocessor, and of neighbours in memory at least eight. */
@@ -93,16 +106,18 @@ PC__CUDA_KERNEL(sort)
     if (r.n > INT32_MAX || r.lists > INT32_MAX / ((r.n - 1) / PC__CUDA_TILE + 1))
         return pc__fail(PC_ERR_SHAPE, "sort: a tensor of shape %s along dimension %lld is too large on CUDA",
                         PC__SHAPE_OF(t), (long long)a->dim);
-    const bool in_block = fits_block(&r);
-    if (!in_block && r.n <= PC__CUDA_TILE)
+    const bool in_block = fits_block(&r), few = are_few(&r) && (in_block || r.n > PC__CUDA_RADIX_TILE);
+    if (few && !in_block)
+        PC__TRY(cut_for_few(stream, &r));
+    else if (!in_block && r.n <= PC__CUDA_TILE)
         pack_lists(&r);
     else if (!in_block)
         PC__TRY(cut_lists(stream, &r, &by_digits));
-    (in_block && are_few(&r) ? pc__cuda_select_lists
-     : in_block              ? pc__cuda_rank_lists
-     : r.n <= PC__CUDA_TILE  ? pc__cuda_rank_short
-     : by_digits             ? pc__cuda_rank_digits
-                             : pc__cuda_rank_long)(&r, pc__data(t), pc__data(call->out[0]), pc__data(call->out[1]));
+    (few                    ? pc__cuda_select_lists
+     : in_block             ? pc__cuda_rank_lists
+     : r.n <= PC__CUDA_TILE ? pc__cuda_rank_short
+     : by_digits            ? pc__cuda_rank_digits
+                            : pc__cuda_rank_long)(&r, pc__data(t), pc__data(call->out[0]), pc__data(call->out[1]));
     return pc__cuda_launched(call);
 }
 

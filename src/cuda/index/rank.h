@@ -41,7 +41,8 @@ void pc__cuda_rank_digits(const pc__cuda_ranking *ranking, const void *from, voi
 /* radix_lists.cu: likewise, of lists of up to PC__CUDA_RADIX_TILE keys of 32 bits or less. */
 void pc__cuda_rank_lists(const pc__cuda_ranking *ranking, const void *from, void *values, int64_t *places);
 
-/* select_lists.cu: of the same lists at most half as many as a block sorts behind that. */
+/* select_lists.cu: of such keys at most half as many as a block sorts behind that, of the same lists, or of longer ones of several
+ * tiles of PC__CUDA_RADIX_TILE at most; then a room has lists * tiles * count items of 8 bytes. */
 #define PC__CUDA_SELECT_LEFT 512
 void pc__cuda_select_lists(const pc__cuda_ranking *ranking, const void *from, void *values, int64_t *places);
 

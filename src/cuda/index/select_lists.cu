@@ -1,5 +1,6 @@
-/* select_lists.cu: the first few of lists that fit into a block's memory, in order: digits from the highest one say how far they
- * reach, until what is left is little enough to be sorted. */
+/* select_lists.cu: the first few of lists, in order. Of a list that fits into a block's memory digits from the highest one say how
+ * far they reach, until what is left is little enough to be sorted. Longer lists are cut into tiles, and what is first in these
+ * is a list again. */
 #include "cuda/index/radix_tensor.cuh"
 
 namespace
@@ -51,19 +52,23 @@ __device__ __forceinline__ void find_digit(unsigned wanted, select_room &room)
     __syncthreads();
 }
 
+/* Tiles of a list are as long as each other but for one element; a sink is asked for those of all lists. */
 template <int ITEMS, class From, class To>
 __global__ void __launch_bounds__(THREADS)
-    select_lists(unsigned n, unsigned count, unsigned highest, From source, To sink)
+    select_lists(unsigned length, unsigned tiles, unsigned count, unsigned highest, From source, To sink)
 {
     __shared__ select_room room;
-    const From in = source.of(blockIdx.x);
+    const unsigned list = blockIdx.x / tiles, tile = blockIdx.x - list * tiles;
+    const unsigned begin = static_cast<unsigned>(static_cast<uint64_t>(length) * tile / tiles),
+                   n = static_cast<unsigned>(static_cast<uint64_t>(length) * (tile + 1) / tiles) - begin;
+    const From in = source.of(list);
     const To out = sink.of(blockIdx.x);
     narrow items[ITEMS];
     pc::wait_for_earlier();
 #pragma unroll
     for (int k = 0; k < ITEMS; k++)
-        items[k] = threadIdx.x + k * THREADS < n ? in(threadIdx.x + k * THREADS) : narrow::last();
-    uint64_t reach = in(0).both >> highest >> 8 << highest << 8; /* what is above the digits is the same for all */
+        items[k] = threadIdx.x + k * THREADS < n ? in(begin + threadIdx.x + k * THREADS) : narrow::last();
+    uint64_t reach = in(begin).both >> highest >> 8 << highest << 8; /* what is above the digits is the same for all */
     unsigned before = 0, shift = highest;
     for (;; shift -= 8) { /* no two items are equal: in the lowest digit of all the last one is alone */
         count_digits(items, reach, shift, room);
@@ -92,20 +97,41 @@ __global__ void __launch_bounds__(THREADS)
         out.put(i, room.items[i]);
 }
 
+constexpr int FEW_ITEMS = PC__CUDA_TILE / THREADS, MANY_ITEMS = PC__CUDA_RADIX_TILE / THREADS; /* of a thread */
+
+/* Of lists of n items from the source the first ones, of each of the tiles. */
+template <int ITEMS, class From, class To>
+void select_from(const pc__cuda_ranking *p, int64_t n, int64_t tiles, unsigned highest, From source, To sink)
+{
+    pc::start(select_lists<ITEMS, From, To>, static_cast<unsigned>(p->lists * tiles), THREADS, p->queue, p->early,
+              static_cast<unsigned>(n), static_cast<unsigned>(tiles), static_cast<unsigned>(p->count), highest, source,
+              sink);
+}
+
 template <class T> struct selected {
     static void run(const pc__cuda_ranking *p, const void *from, void *values, int64_t *places)
     {
         typedef typename word_of<sizeof(T)>::type U;
         if constexpr (sizeof(T) <= 4) {
-            constexpr unsigned HIGHEST = 32 + 8 * (sizeof(T) - 1);
-            constexpr int FEW = PC__CUDA_TILE / THREADS, MANY = PC__CUDA_RADIX_TILE / THREADS;
+            constexpr unsigned HIGHEST = 32 + 8 * (sizeof(T) - 1), TILE = PC__CUDA_RADIX_TILE;
             const from_tensor<T> tensor = {static_cast<const T *>(from), p->n, p->inner, p->descending != 0};
             const to_tensors<U> results = {
                 static_cast<const U *>(from), static_cast<U *>(values), places, p->n, p->inner, p->count};
-            pc::start(p->n <= PC__CUDA_TILE ? select_lists<FEW, from_tensor<T>, to_tensors<U>>
-                                            : select_lists<MANY, from_tensor<T>, to_tensors<U>>,
-                      static_cast<unsigned>(p->lists), THREADS, p->queue, p->early, static_cast<unsigned>(p->n),
-                      static_cast<unsigned>(p->count), HIGHEST, tensor, results);
+            narrow *items = static_cast<narrow *>(p->room[0]), *next = static_cast<narrow *>(p->room[1]);
+            if (p->n <= PC__CUDA_TILE)
+                return select_from<FEW_ITEMS>(p, p->n, 1, HIGHEST, tensor, results);
+            if (p->tiles == 1)
+                return select_from<MANY_ITEMS>(p, p->n, 1, HIGHEST, tensor, results);
+            select_from<MANY_ITEMS>(p, p->n, p->tiles, HIGHEST, tensor, to_items<narrow>{items, p->count});
+            int64_t n = p->tiles * p->count, tiles;
+            for (; (tiles = (n + TILE - 1) / TILE) > 1; n = tiles * p->count) {
+                select_from<MANY_ITEMS>(p, n, tiles, HIGHEST, from_items<narrow>{items, n},
+                                        to_items<narrow>{next, p->count});
+                narrow *other = items;
+                items = next;
+                next = other;
+            }
+            select_from<MANY_ITEMS>(p, n, 1, HIGHEST, from_items<narrow>{items, n}, results);
         }
     }
 };
