@@ -74,15 +74,15 @@ static bool is_for_units(const pc__cuda_gemm *g)
 {
     enum { PACK = 8 };
     const bool one = g->activation == PC_ACTIVATION_NONE || g->activation == PC_ACTIVATION_RELU;
-    return one && pc__is_half((pc_dtype)g->dtype) && g->n % PACK == 0 && g->k % PACK == 0 && g->a_rs % PACK == 0 &&
+    const bool rows = g->n % PACK == 0 && g->k % PACK == 0 && g->a_rs % PACK == 0 && (g->m == 1 || g->a_rs >= g->k);
+    return one && rows && pc__is_half((pc_dtype)g->dtype) && ((uintptr_t)g->a | (uintptr_t)g->b) % 16 == 0 &&
            !pc__cuda_lt_missing();
 }
 
 static bool small_supports(const pc_stream *stream, const void *of)
 {
     const problem *p = of;
-    (void)stream;
-    return p->small && !is_for_units(&p->product);
+    return p->small && (!is_for_units(&p->product) || pc__rows_takes_all(&pc__linear_rows, stream, small_supports));
 }
 
 static bool any(const pc_stream *stream, const void *of)
@@ -146,6 +146,12 @@ static const pc__row rows[] = {
 
 pc__rows pc__linear_rows = {"linear", rows, PC__COUNT(rows), NULL, 0};
 
+static bool by_product(const pc_stream *stream, const problem *p)
+{
+    const pc__row *row = pc__rows_pick(&pc__linear_rows, stream, p);
+    return row && row->run == product_run;
+}
+
 PC__CUDA_KERNEL(linear)
 {
     const pc_tensor *x = call->in[0], *w = call->in[1], *y = call->out[0];
@@ -161,8 +167,6 @@ PC__CUDA_KERNEL(linear)
         p.layer.y = pc__data(y);
     }
     if (((const pc__cuda_stream *)stream->implementation)->prepares)
-        return few_supports(stream, &p) || small_supports(stream, &p)
-                   ? PC_OK
-                   : product_run(stream, call, &p, NULL, &(bool){false});
+        return by_product(stream, &p) ? product_run(stream, call, &p, NULL, &(bool){false}) : PC_OK;
     return pc__rows_run(&pc__linear_rows, stream, call, &p);
 }
