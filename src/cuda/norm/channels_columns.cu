@@ -68,7 +68,7 @@ template <class T, int W, int ROWS, int EACH>
 __global__ void __launch_bounds__(threads_of<W, ROWS>, blocks_of<W, ROWS>(EACH)) forward(pc__cuda_channels c)
 {
     typedef pc::math<T> M;
-    __shared__ M room[2][ROWS][columns_of<ROWS>];
+    __shared__ alignas(16) M room[2][ROWS][columns_of<ROWS>];
     const spot s = spot_of<W, ROWS>(c);
     const long long step = ROWS * c.channels;
     const T *from = static_cast<const T *>(c.x) + s.at;
@@ -131,7 +131,7 @@ template <class T, int W, int ROWS, int EACH>
 __global__ void __launch_bounds__(threads_of<W, ROWS>, blocks_of<W, ROWS>(2 * EACH)) backward(pc__cuda_channels c)
 {
     typedef pc::math<T> M;
-    __shared__ M room[2][ROWS][columns_of<ROWS>];
+    __shared__ alignas(16) M room[2][ROWS][columns_of<ROWS>];
     const spot s = spot_of<W, ROWS>(c);
     const long long step = ROWS * c.channels;
     const T *from = static_cast<const T *>(c.x) + s.at, *gradient = static_cast<const T *>(c.dy) + s.at;
