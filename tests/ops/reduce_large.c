@@ -38,18 +38,6 @@ static void whole_and_ragged_widths(void **state)
     assert_no_leak();
 }
 
-/* Narrow rows, of which two, four or eight are whole accesses, or too many for it. */
-static void rows_beside_each_other(void **state)
-{
-    (void)state;
-    check(38000, 28, PC_F16);
-    check(7200, 150, PC_BF16);
-    check(75600, 15, PC_F32);
-    check(38004, 28, PC_F64);
-    check(37999, 28, PC_F16);
-    assert_no_leak();
-}
-
 /* Sums along the middle of many matrices of few columns. */
 static void check_middle(int outer, int rows, int width, pc_dtype dtype)
 {
@@ -61,6 +49,21 @@ static void check_middle(int outer, int rows, int width, pc_dtype dtype)
         pc_tensor *got = pc_sum_dims(x, PC_SHAPE(1), true);
         assert_close(pc_item(pc_sum(pc_ne(pc_cast(got, PC_F64), pc_cast(pc_cast(want, dtype), PC_F64)))), 0, 0);
     }
+}
+
+/* Narrow rows, of which two, four or eight are whole accesses, or one is, or their number is odd, or so many would be too wide. */
+static void rows_beside_each_other(void **state)
+{
+    (void)state;
+    check(38000, 28, PC_F16);
+    check(7200, 150, PC_BF16);
+    check(75600, 15, PC_F32);
+    check(38004, 28, PC_F64);
+    check(37999, 28, PC_F16);
+    check(72000, 15, PC_F16);
+    check(1400, 767, PC_BF16);
+    check_middle(3, 12000, 31, PC_F32);
+    assert_no_leak();
 }
 
 static void many_narrow_matrices(void **state)

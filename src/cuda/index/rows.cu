@@ -179,7 +179,7 @@ template <class T> bool select_in_packs(const pc__cuda_picking *p, const T *whol
     if constexpr (sizeof(T) < 16) {
         constexpr int64_t PACK = 16 / sizeof(T), LEAST = 1 << 12;
         const int64_t total = p->outer * p->count * p->row, each = PACK * threads_for(total);
-        if (p->outer > 1 || p->row < PACK / 2 || total < PACK * LEAST || total >= int64_t(1) << 31 ||
+        if (p->outer > 1 || p->row < 2 || p->row < PACK / 2 || total < PACK * LEAST || total >= int64_t(1) << 31 ||
             reinterpret_cast<uintptr_t>(picked) % 16 != 0)
             return false;
         (void)pc::start(select_packs<T>, static_cast<unsigned>((total + each - 1) / each), threads_for(total), p->queue,

@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) > 1 ? BLOCKS : 1)
     }
 }
 
-/* Where places are few, blocks have fewer of them than they could; narrow rows if most of them take all of a block. */
+/* Where places are few, blocks have fewer of them than they could; narrow rows if they have many entries each. */
 template <class T, int N> struct summed {
     static void run(const pc__cuda_picking *p, const void *base, const void *picked, void *whole)
     {
