@@ -2,14 +2,13 @@
  * into the stream's record; its entry is left as it is. */
 #include "cuda/runtime/fault.cuh"
 #include "cuda/shared/dependent_launch.cuh"
-#include "cuda/shared/load.cuh"
 #include "cuda/shared/sums.cuh"
 #include "cuda/index/rows.h"
 
 namespace
 {
 
-constexpr int THREADS = 256, AT_ONCE = 4, PIECE = 512 /* units of a warp */, LONG = 64;
+constexpr int THREADS = 256, AT_ONCE = 4, PIECE = 512 /* units of a warp */;
 
 struct alignas(16) unit16 {
     uint64_t a, b;
@@ -45,57 +44,6 @@ __global__ void __launch_bounds__(THREADS) select(const __grid_constant__ pc__cu
             if (from[u] && first + u * blockDim.x < total)
                 picked[first + u * blockDim.x] = unit[u];
     }
-}
-
-/* Where units of one index for all are in `whole`, N neighbours of the output from `at` on; NULL: there is none. */
-template <class T, unsigned N>
-__device__ __forceinline__ void find_units(const pc__cuda_picking &p, const T *whole, unsigned at, unsigned total,
-                                           const T *(&from)[N])
-{
-    const unsigned row = static_cast<unsigned>(p.row);
-    unsigned entry = at / row, column = at - entry * row, last = entry;
-    int64_t place = p.index[entry];
-#pragma unroll
-    for (unsigned k = 0; k < N; k++) {
-        if (entry != last && at + k < total)
-            place = p.index[entry], last = entry;
-        const bool there = place >= 0 && place < p.n && at + k < total;
-        from[k] = there ? whole + place * row + column : nullptr;
-        if (!there && column == 0 && at + k < total)
-            pc::fault(p.fault, PC__FAULT_INDEX, static_cast<long long>(entry), place, p.n);
-        column = column + 1 == row ? 0 : column + 1;
-        entry += column == 0;
-    }
-}
-
-/* Of one index for all: whole packs of 16 bytes of the output, each of neighbours in a row or in some. */
-template <class T>
-__global__ void __launch_bounds__(THREADS)
-    select_packs(const __grid_constant__ pc__cuda_picking p, const T *whole, vector<T, 16 / sizeof(T)> *picked)
-{
-    constexpr unsigned N = 16 / sizeof(T);
-    const unsigned total = static_cast<unsigned>(p.count * p.row), at = blockIdx.x * blockDim.x + threadIdx.x;
-    const T *from[N];
-    vector<T, N> pack;
-    bool all = true;
-    pc::wait_for_earlier();
-    if (at * N >= total)
-        return;
-    find_units<T, N>(p, whole, at * N, total, from);
-#pragma unroll
-    for (unsigned k = 0; k < N; k++) {
-        all &= from[k] != nullptr;
-        if (from[k])
-            pack.at[k] = *from[k];
-    }
-    if (all) {
-        picked[at] = pack;
-        return;
-    }
-#pragma unroll
-    for (unsigned k = 0; k < N; k++)
-        if (from[k])
-            reinterpret_cast<T *>(picked)[at * N + k] = pack.at[k];
 }
 
 /* Rows of many units: a warp has a piece of one, whose index it reads once. */
@@ -173,22 +121,6 @@ unsigned blocks_for(const pc__cuda_picking *p, int64_t total)
     return static_cast<unsigned>(all < most ? all : most);
 }
 
-/* By packs, where these are of no more than a few rows, and enough for each multiprocessor to have some. */
-template <class T> bool select_in_packs(const pc__cuda_picking *p, const T *whole, T *picked)
-{
-    if constexpr (sizeof(T) < 16) {
-        constexpr int64_t PACK = 16 / sizeof(T), LEAST = 1 << 12;
-        const int64_t total = p->outer * p->count * p->row, each = PACK * threads_for(total);
-        if (p->outer > 1 || p->row < 2 || p->row < PACK / 2 || total < PACK * LEAST || total >= int64_t(1) << 31 ||
-            reinterpret_cast<uintptr_t>(picked) % 16 != 0)
-            return false;
-        (void)pc::start(select_packs<T>, static_cast<unsigned>((total + each - 1) / each), threads_for(total), p->queue,
-                        p->early, *p, whole, reinterpret_cast<vector<T, PACK> *>(picked));
-        return true;
-    }
-    return false;
-}
-
 template <class T> void select_units(const pc__cuda_picking *p, const void *whole, void *picked)
 {
     const int64_t total = p->outer * p->count * p->row;
@@ -197,12 +129,10 @@ template <class T> void select_units(const pc__cuda_picking *p, const void *whol
     T *to = static_cast<T *>(picked);
     const int64_t pieces = (p->row + PIECE - 1) / PIECE, piece = (p->row + pieces - 1) / pieces,
                   warps = p->outer * p->count * pieces, most = 1 << 30;
-    if (p->row >= LONG && warps < most)
+    if (p->row >= PC__CUDA_LONG_PICK && warps < most)
         (void)pc::start(select_pieces<T>, static_cast<unsigned>((warps + THREADS / 32 - 1) / (THREADS / 32)), THREADS,
                         p->queue, p->early, *p, static_cast<unsigned>(pieces), static_cast<int>((piece + 31) / 32 * 32),
                         from, to);
-    else if (select_in_packs<T>(p, from, to))
-        return;
     else if (total < (int64_t(1) << 31))
         (void)pc::start(select<T, uint32_t>, blocks, threads, p->queue, p->early, *p, from, to);
     else
@@ -225,6 +155,8 @@ template <class T> void put_units(const pc__cuda_picking *p, const void *base, c
 
 void pc__cuda_select(const pc__cuda_picking *p, int unit, const void *whole, void *picked)
 {
+    if (pc__cuda_select_packs(p, unit, whole, picked))
+        return;
     switch (unit) {
     case 16:
         return select_units<unit16>(p, whole, picked);

@@ -25,6 +25,10 @@ typedef struct pc__cuda_picking {
 /* picked = whole[index]; units of 16, 8, 4, 2 or 1 bytes. */
 void pc__cuda_select(const pc__cuda_picking *picking, int unit, const void *whole, void *picked);
 
+/* packs.cu: the same of many rows of few units, below PC__CUDA_LONG_PICK, by one index for all. False: these are others. */
+enum { PC__CUDA_LONG_PICK = 64 };
+bool pc__cuda_select_packs(const pc__cuda_picking *picking, int unit, const void *whole, void *picked);
+
 /* whole = base, with the last entry of each place in its place; units as above. */
 void pc__cuda_put_rows(const pc__cuda_picking *picking, int unit, const void *base, const void *picked, void *whole);
 
