@@ -269,6 +269,51 @@ static void columns_of_any_size(void **state)
     assert_no_leak();
 }
 
+/* So many results that a thread has several, which lie on whole accesses or do not; means too. */
+static void few_rows_over_each_other(void **state)
+{
+    (void)state;
+    static const int heights[] = {1, 2, 4, 5, 8, 9}, widths[] = {22000, 33001};
+    static const pc_dtype dtypes[] = {PC_F32, PC_F16, PC_F64, PC_I64, PC_U8};
+    enum { OUTER = 3, MOST = OUTER * 33001 };
+    for (int i = 0; i < PC__COUNT(heights) * PC__COUNT(widths) * PC__COUNT(dtypes); i++) {
+        const int height = heights[i / PC__COUNT(widths) / PC__COUNT(dtypes)];
+        const int width = widths[i / PC__COUNT(dtypes) % PC__COUNT(widths)], count = OUTER * width;
+        const pc_dtype dtype = dtypes[i % PC__COUNT(dtypes)];
+        const bool real = dtype != PC_I64 && dtype != PC_U8;
+        static float means[MOST], sums[MOST];
+        static int64_t places[MOST];
+        for (int k = 0; k < count * height; k++)
+            numbers[k] = (float)(k % 1009 * 7 % 13);
+        PC_SCOPE {
+            pc_tensor *x = pc_from_data(numbers, PC_SHAPE(OUTER, height, width), PC_F32, test_device());
+            x = pc_cast(x, dtype);
+            pc_tensor *sum = dtype == PC_U8 ? NULL : pc_cast(pc_sum_dims(x, PC_SHAPE(1), false), PC_F32);
+            assert_ok(pc_read(pc_argmax(x, 1, false), places, (size_t)count * sizeof *places));
+            if (sum)
+                assert_ok(pc_read(sum, sums, (size_t)count * sizeof *sums));
+            if (real)
+                assert_ok(pc_read(pc_cast(pc_mean_dims(x, PC_SHAPE(1), false), PC_F32), means,
+                                  (size_t)count * sizeof *means));
+            for (int c = 0; c < count; c++) {
+                const float *from = numbers + c / width * height * width + c % width;
+                float wanted = 0;
+                int best = 0;
+                for (int r = 0; r < height; r++) {
+                    best = from[r * width] > from[best * width] ? r : best;
+                    wanted += from[r * width];
+                }
+                assert_int_equal(places[c], best);
+                if (sum)
+                    assert_close(sums[c], wanted, 0);
+                if (real)
+                    assert_close(means[c], wanted / height, dtype == PC_F16 ? wanted * 0x1p-11F : 0);
+            }
+        }
+    }
+    assert_no_leak();
+}
+
 /* The first of equals, NaN above all, in rows that lie anywhere. */
 static void places_of_the_first(void **state)
 {
@@ -459,6 +504,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(long_sums_of_gapped_rows),
     cmocka_unit_test(sums_of_gapped_views),
     cmocka_unit_test(columns_of_any_size),
+    cmocka_unit_test(few_rows_over_each_other),
     cmocka_unit_test(max_dim_keeps_what_was_asked_for),
     cmocka_unit_test(gradients_of_maxima),
 };

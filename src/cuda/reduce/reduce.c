@@ -1,7 +1,8 @@
-/* reduce.c: sums, maxima and minima of [outer, reduced, inner], in one pass or two; of few short rows by few.cu, and of inputs with
- * gaps by short.c. */
+/* reduce.c: sums, maxima and minima of [outer, reduced, inner], in one pass or two; of few short rows by few.cu, of
+ * few rows over each other by slabs.cu, and of inputs with gaps by short.c. */
 #include "cuda/reduce/few.h"
 #include "cuda/reduce/plan.h"
+#include "cuda/reduce/slabs.h"
 
 /* Rows of some length that begin, or end, inside of an access. */
 static bool begins_anywhere(const pc__reduce_attributes *a, const pc_tensor *t)
@@ -33,6 +34,39 @@ static bool is_few(pc_stream *stream, const pc_call *call, int64_t least, pc__cu
                           .divisor = a->divisor,
                           .early = pc__cuda_early(stream),
                           .queue = pc__cuda_queue(stream)};
+    return true;
+}
+
+static bool on_16_bytes(const void *pointer)
+{
+    return (uintptr_t)pointer % 16 == 0;
+}
+
+/* Up to eight rows over each other, or an input whose elements are the results. `pack`: neighbours of a thread where these are
+ * many. */
+static bool is_slabs(pc_stream *stream, const pc_call *call, int pack, pc__cuda_slabs *s)
+{
+    enum { MANY = 65536 /* results: one each fills the chip */, EXACT = 1 << 24 /* divisors that float32 has */ };
+    const pc__reduce_attributes *a = call->attributes;
+    const pc_tensor *t = call->in[0];
+    const int64_t across = a->reduced > 1 ? a->inner : a->outer * a->inner, results = a->outer * a->inner;
+    if (a->reduced < 1 || a->reduced > PC__SLABS_ROWS || across == 1 || results > INT32_MAX || a->divisor > EXACT ||
+        !pc__is_contiguous(t))
+        return false;
+    *s = (pc__cuda_slabs){.in = pc__data(t),
+                          .out = pc__data(call->out[0]),
+                          .places = call->n_out > 1 ? pc__data(call->out[1]) : NULL,
+                          .rows = (int)a->reduced,
+                          .from = t->dtype,
+                          .to = call->out[0]->dtype,
+                          .divisor = a->divisor,
+                          .early = pc__cuda_early(stream),
+                          .queue = pc__cuda_queue(stream)};
+    const bool packs =
+        results > MANY && across % pack == 0 && on_16_bytes(s->in) && on_16_bytes(s->out) && on_16_bytes(s->places);
+    s->pack = packs ? pack : 1;
+    s->count = (unsigned)(results / s->pack);
+    s->across = pc__cuda_divisor_of(across / s->pack);
     return true;
 }
 
@@ -96,6 +130,11 @@ PC__CUDA_KERNEL(sum)
     pc__cuda_few few;
     if (is_few(stream, call, 1, &few)) {
         pc__cuda_few_sum(&few);
+        return pc__cuda_launched(call);
+    }
+    pc__cuda_slabs slabs;
+    if (is_slabs(stream, call, PC__SLABS_SUM_PACK(pc_dtype_size(t->dtype)), &slabs)) {
+        pc__cuda_slabs_sum(&slabs);
         return pc__cuda_launched(call);
     }
     const bool anywhere = begins_anywhere(a, t);
@@ -162,6 +201,12 @@ static pc_status extreme(pc_stream *stream, const pc_call *call, int least)
         few.least = least;
         few.places = pc__data(call->out[1]);
         pc__cuda_few_max(&few);
+        return pc__cuda_launched(call);
+    }
+    pc__cuda_slabs slabs;
+    if (is_slabs(stream, call, PC__SLABS_MAX_PACK(size), &slabs)) {
+        slabs.least = least;
+        pc__cuda_slabs_max(&slabs);
         return pc__cuda_launched(call);
     }
     pc__cuda_short some;
