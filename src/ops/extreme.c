@@ -14,13 +14,15 @@ static pc_status extreme(int op, pc_tensor *t, unsigned mask, bool keepdim, bool
         return pc__fail(PC_ERR_SHAPE, "%s: a tensor of shape %s has no elements to compare", pc__ops[op].name,
                         PC__SHAPE_OF(t));
     a.whole = whole;
+    a.places = !value;
     return pc__reduce_once(op, t, mask, keepdim, PC__GAPS_STATES, a, (pc_tensor * *[]){value, index});
 }
 
 pc_status pc__infer_max(pc_call *call, pc__meta *out)
 {
     const pc__reduce_attributes *a = call->attributes;
-    pc__meta_contiguous(&out[0], call->in[0]->dtype, a->ndim, a->shape);
+    static const int64_t none[1] = {0};
+    pc__meta_contiguous(&out[0], call->in[0]->dtype, a->places ? 1 : a->ndim, a->places ? none : a->shape);
     pc__meta_contiguous(&out[1], PC_I64, a->ndim, a->shape);
     return PC_OK;
 }

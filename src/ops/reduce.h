@@ -13,6 +13,7 @@ typedef struct pc__reduce_attributes {
     int64_t shape[PC_MAX_DIMS];
     int64_t kept_shape[PC_MAX_DIMS]; /* the result's shape with reduced dimensions as 1, in the input's dimensions */
     bool whole;                      /* max, min: places are of no account; with a gradient, ties share it */
+    bool places;                     /* max, min: values are of no account: there are no elements of them */
     bool root;                       /* var: its square root, the standard deviation */
     uint8_t norm;                    /* as pc__norm_kind */
     uint8_t to;                      /* the result's dtype, as pc_dtype: float32 of 16 bits, 16 bits of float32 */

@@ -62,6 +62,7 @@ static void describe_kind(const pc_tensor *t, unsigned mask, bool keepdim, const
 {
     pc__reduce_describe(t, mask, keepdim, a);
     a->whole = kind->whole;
+    a->places = kind->places;
     a->root = kind->root;
     a->norm = kind->norm;
     a->to = kind->to;

@@ -19,7 +19,7 @@ typedef struct work {
     const pc__reduce_attributes *a;
     const pc__reduction *how;
     const char *from;
-    char *to;
+    char *to; /* NULL: nobody wants the values */
     char *also;
     pc_dtype dtype; /* of the results */
     int64_t bytes;  /* of an element */
@@ -41,7 +41,8 @@ static void finish(const work *w, int64_t at, int64_t n, pc__partial *value, con
     if (divisor != 1) /* of floats, whose partials are `d` */
         for (int64_t j = 0; j < n; j++)
             PC__MEMBER(value, j, d) /= divisor;
-    w->how->store(w->to + at * (int64_t)pc_dtype_size(w->dtype), w->dtype, value, n);
+    if (w->to)
+        w->how->store(w->to + at * (int64_t)pc_dtype_size(w->dtype), w->dtype, value, n);
     if (w->also)
         memcpy(w->also + at * ALSO, also, (size_t)n * ALSO);
 }
@@ -162,7 +163,7 @@ pc_status pc__reduce(const pc_call *call, const pc__reduction *how, void *also)
     work w = {.a = a,
               .how = how,
               .from = pc__data(call->in[0]),
-              .to = pc__data(call->out[0]),
+              .to = pc_tensor_count(call->out[0]) ? pc__data(call->out[0]) : NULL,
               .also = also,
               .dtype = (pc_dtype)call->out[0]->dtype,
               .bytes = (int64_t)pc_dtype_size(call->in[0]->dtype)};

@@ -22,6 +22,13 @@ struct the_smaller {
     }
 };
 
+/* A value that is wanted: `out` is there. */
+template <class T> __device__ __forceinline__ void put(T *out, int64_t i, pc::math<T> value)
+{
+    if (out)
+        out[i] = static_cast<T>(value);
+}
+
 /* Of some elements of T, whose places are counted by 32 bits. */
 template <class T, class Order> struct leader {
     typedef pc::math<T> M;

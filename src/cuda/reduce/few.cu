@@ -71,7 +71,7 @@ template <class T, class Order> struct farthest {
     }
     __device__ __forceinline__ void store(const state &all, int64_t i) const
     {
-        out[i] = static_cast<T>(all.value);
+        put(out, i, all.value);
         places[i] = all.place;
     }
 };

@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(PC__WIDE_THREADS)
     pc::each_in_row<4>(x, p.count, lane, lanes, a);
     meet_all(a, lanes);
     if (lane == 0 && p.there) {
-        out[p.id] = static_cast<T>(a.value);
+        put(out, p.id, a.value);
         out_places[p.id] = p.begin + a.place;
     }
 }
@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(THREADS) rows_of_results(const __grid_constant
     best<pc::math<T>, Order> a = {own.value, own.place};
     meet_all(a, lanes);
     if (lane == 0 && id < r.outer) {
-        out[id] = static_cast<T>(a.value);
+        put(out, id, a.value);
         out_places[id] = a.place;
     }
 }
@@ -171,7 +171,7 @@ __global__ void __launch_bounds__(PC__WIDE_THREADS) columns(const __grid_constan
     a = bests[warp][min(column, lanes - 1)];
     meet_lanes(a, warps);
     if (warp == 0 && column < lanes && left + column < r.inner) {
-        out[piece * r.inner + left + column] = static_cast<T>(a.value);
+        put(out, piece * r.inner + left + column, a.value);
         out_places[piece * r.inner + left + column] = a.place;
     }
 }
@@ -188,7 +188,7 @@ __global__ void __launch_bounds__(THREADS) singles(const __grid_constant__ pc__c
     const int64_t outer = id / r.inner, start = outer * r.reduced * r.inner + (id - outer * r.inner);
     const best<T, Order> a = places ? scan_results<Order>(in + start, places + start, r.inner, 0, r.reduced, 1)
                                     : scan<Order>(in + start, r.inner, 0, r.reduced, 0, 1);
-    out[id] = a.value;
+    put(out, id, pc::math<T>(a.value));
     out_places[id] = a.place;
 }
 

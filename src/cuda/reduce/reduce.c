@@ -17,6 +17,12 @@ static pc__reduce_attributes rest_of(const pc__cuda_reduction *first)
     return (pc__reduce_attributes){.outer = first->outer, .reduced = first->parts, .inner = first->inner};
 }
 
+/* NULL: nobody wants them. */
+static void *values_of(const pc_call *call)
+{
+    return ((const pc__reduce_attributes *)call->attributes)->places ? NULL : pc__data(call->out[0]);
+}
+
 /* Rows of at least so many elements, where a warp for each is fastest. */
 static bool is_few(pc_stream *stream, const pc_call *call, int64_t least, pc__cuda_few *few)
 {
@@ -28,7 +34,7 @@ static bool is_few(pc_stream *stream, const pc_call *call, int64_t least, pc__cu
     *few = (pc__cuda_few){.rows = (unsigned)a->outer,
                           .n = (unsigned)a->reduced,
                           .in = pc__data(t),
-                          .out = pc__data(call->out[0]),
+                          .out = values_of(call),
                           .from = t->dtype,
                           .to = call->out[0]->dtype,
                           .divisor = a->divisor,
@@ -54,7 +60,7 @@ static bool is_slabs(pc_stream *stream, const pc_call *call, int pack, pc__cuda_
         !pc__is_contiguous(t))
         return false;
     *s = (pc__cuda_slabs){.in = pc__data(t),
-                          .out = pc__data(call->out[0]),
+                          .out = values_of(call),
                           .places = call->n_out > 1 ? pc__data(call->out[1]) : NULL,
                           .rows = (int)a->reduced,
                           .from = t->dtype,
@@ -212,14 +218,14 @@ static pc_status extreme(pc_stream *stream, const pc_call *call, int least)
     pc__cuda_short some;
     if (pc__cuda_plan_short(stream, a, t, 1, false, &some)) {
         some.least = least;
-        pc__cuda_short_max(&some, pc__data(t), dtype, pc__data(call->out[0]), pc__data(call->out[1]));
+        pc__cuda_short_max(&some, pc__data(t), dtype, values_of(call), pc__data(call->out[1]));
         return pc__cuda_launched(call);
     }
     pc__cuda_reduction first =
         pc__cuda_plan(stream, a, pc__data(t), size, rows ? pc__cuda_vector_of(dtype) : 1, true, rows);
     first.least = least;
     if (first.parts == 1) {
-        pc__cuda_max(&first, pc__data(t), dtype, NULL, pc__data(call->out[0]), pc__data(call->out[1]));
+        pc__cuda_max(&first, pc__data(t), dtype, NULL, values_of(call), pc__data(call->out[1]));
         return pc__cuda_launched(call);
     }
     const size_t n = (size_t)(first.outer * first.parts * first.inner);
@@ -232,7 +238,7 @@ static pc_status extreme(pc_stream *stream, const pc_call *call, int least)
     second.least = least;
     pc__cuda_max(&first, pc__data(t), dtype, NULL, values, places);
     PC__TRY(pc__cuda_launched(call));
-    pc__cuda_max(&second, values, dtype, places, pc__data(call->out[0]), pc__data(call->out[1]));
+    pc__cuda_max(&second, values, dtype, places, values_of(call), pc__data(call->out[1]));
     return pc__cuda_launched(call);
 }
 

@@ -41,7 +41,7 @@ enum { PC__LONG_THREADS = 512, PC__LONG_AT_ONCE = 8 };
 void pc__cuda_sum(const pc__cuda_reduction *reduction, const void *in, int from, void *out, int to);
 
 /* The first of equals; NaN beats everything. `places` are the positions of the inputs of a second pass, NULL
- * in the first. */
+ * in the first; `out` NULL: places alone. */
 void pc__cuda_max(const pc__cuda_reduction *reduction, const void *in, int dtype, const int64_t *places, void *out,
                   int64_t *out_places);
 
@@ -81,6 +81,7 @@ typedef struct pc__cuda_short {
 
 /* Sums of a type to itself, of 16-bit numbers to float32 and of float32 to 16 bits too, of pieces of floats to float64. */
 void pc__cuda_short_sum(const pc__cuda_short *reduction, const void *in, int from, void *out, int to);
+/* `out` may be NULL. */
 void pc__cuda_short_max(const pc__cuda_short *reduction, const void *in, int dtype, void *out, int64_t *places);
 
 #ifdef __cplusplus

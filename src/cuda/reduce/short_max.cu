@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(PC__SHORT_LANES)
         meet_neighbours(best, s.lanes / WARP);
     }
     if (p.writes) {
-        out[p.result] = static_cast<T>(best.value);
+        put(out, p.result, best.value);
         out_places[p.result] = best.place;
     }
 }

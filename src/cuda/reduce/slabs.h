@@ -16,7 +16,7 @@ enum { PC__SLABS_ROWS = 8 };
  * multiples; then `in`, `out` and `places` lie on 16 bytes. */
 typedef struct pc__cuda_slabs {
     const void *in;
-    void *out;
+    void *out;               /* of extremes NULL: places alone */
     int64_t *places;         /* of extremes */
     unsigned count;          /* packs of all results, below 2^31 */
     pc__cuda_divisor across; /* packs of a row */

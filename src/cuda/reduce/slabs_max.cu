@@ -45,7 +45,8 @@ __global__ void __launch_bounds__(SLABS_THREADS) best_of_slabs(const __grid_cons
         values.v[k] = static_cast<T>(best[k].value);
         places.v[k] = best[k].place;
     }
-    static_cast<slab<T, N> *>(s.out)[own] = values;
+    if (s.out)
+        static_cast<slab<T, N> *>(s.out)[own] = values;
     reinterpret_cast<slab<long long, N> *>(s.places)[own] = places;
 }
 
