@@ -35,7 +35,7 @@ static bool gives_what_is_asked(const pc__conv_shape *s, cudnnBackendDescriptor_
         has_units |= notes[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
         fine = notes[i] == CUDNN_NUMERICAL_NOTE_WINOGRAD || notes[i] == CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4 ||
                notes[i] == CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP || notes[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE ||
-               (notes[i] == CUDNN_NUMERICAL_NOTE_FFT && measured && !units);
+               (notes[i] == CUDNN_NUMERICAL_NOTE_FFT && measured && s->dtype == PC__CUDA_F32);
     }
     fine = fine && (units || !has_units) && (has_units || s->dtype == PC__CUDA_F32);
     for (int64_t i = 0; fine && i < behaviours; i++)
