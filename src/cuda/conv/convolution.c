@@ -130,6 +130,12 @@ static pc__conv_piece piece_of(const pc_stream *stream, const pc__convolution *v
                             .result = v->result};
 }
 
+pc_choice pc__convolution_choice(const pc_stream *stream, const pc__convolution *v)
+{
+    const pc__conv_piece p = piece_of(stream, v);
+    return pc__conv_choice_for(stream, &p);
+}
+
 bool pc__convolution_by_plain(pc_stream *stream, const pc__convolution *v)
 {
     const pc__conv_piece p = piece_of(stream, v);

@@ -24,12 +24,16 @@ pc_status pc__convolution_plain(pc_stream *stream, const pc_call *call, const pc
 /* What is so little work that it takes no longer than a launch does: false where it is more. */
 bool pc__convolution_by_plain(pc_stream *stream, const pc__convolution *v);
 
+/* What was asked for, of who is to do it (pc__conv_choice_for). */
+pc_choice pc__convolution_choice(const pc_stream *stream, const pc__convolution *v);
+
 /* By cuDNN, where it has a way and was not ruled out, or by the tiles that convolutions without gaps have; making cuDNN's plan,
  * ahead of a capture. */
 pc_status pc__convolution_by_pieces(pc_stream *stream, const pc_call *call, const pc__convolution *v, bool *done);
 pc_status pc__convolution_choose(pc_stream *stream, const pc_call *call, const pc__convolution *v);
 
-/* windows.c: by products of gathered windows, where these are worth it. */
+/* windows.c: by products of gathered windows, where these are worth it; whether they are faster than cuDNN. */
+bool pc__convolution_is_for_windows(const pc_stream *stream, const pc__convolution *v, const pc__cuda_groups *s);
 pc_status pc__convolution_by_windows(pc_stream *stream, const pc_call *call, const pc__convolution *v,
                                      const pc__cuda_groups *s, bool *done);
 

@@ -1,11 +1,15 @@
-/* windows.c: convolutions of 16-bit numbers with taps apart or channels in groups, which cuDNN does not take, by products of
- * gathered windows: some pictures at a time, whose windows fit into scratch memory. */
+/* windows.c: convolutions with taps apart or channels in groups, by products of gathered windows: some pictures at a time,
+ * whose windows fit into scratch memory. */
 #include "cuda/conv/windows.h"
 
 #include "cuda/conv/convolve.h"
 #include "cuda/matmul/lt.h"
 
-enum { PACK = 8, ROOM = 128 << 20, MOST = 512 << 20 /* bytes of the windows of some pictures, and of one */ };
+enum {
+    FEW = 8,          /* channels of a group */
+    ROOM = 256 << 20, /* bytes of the windows of some pictures, and of their matrices */
+    MOST = 512 << 20, /* of one */
+};
 
 static const double LEAST = 2e7; /* multiplications, below which launches cost more */
 
@@ -17,40 +21,62 @@ typedef struct rooms {
 typedef struct plan {
     pc__cuda_windows w;
     int64_t pictures, area; /* at a time; places of one */
-    int parts;
-    bool direct; /* matrices are pictures as they are */
+    int parts, bytes;       /* bytes: of a number */
+    bool direct;            /* matrices are pictures as they are */
     rooms room;
 } plan;
 
-static int padded(int n)
+static int padded(int n, int pack)
 {
-    return (n + PACK - 1) / PACK * PACK;
+    return (n + pack - 1) / pack * pack;
 }
 
 static bool make_plan(const pc__cuda_groups *s, int direction, plan *p)
 {
     const int in = s->c / s->groups, out = s->o / s->groups;
     const bool back = direction == PC__CONV_INPUT, weights = direction == PC__CONV_WEIGHTS;
-    *p = (plan){.w = {.s = *s, .back = back, .deep = back ? out : in, .wide = back ? in : out}};
-    p->w.depth = padded(p->w.deep), p->w.width = padded(p->w.wide);
+    const int bytes = (int)pc_dtype_size((pc_dtype)s->dtype), pack = 16 / bytes;
+    *p = (plan){.w = {.s = *s, .back = back, .deep = back ? out : in, .wide = back ? in : out}, .bytes = bytes};
+    p->w.depth = padded(p->w.deep, pack), p->w.width = padded(p->w.wide, pack);
     p->area = back ? (int64_t)s->h * s->w : (int64_t)s->oh * s->ow;
     const double taps = (double)s->kh * s->kw, places = (double)s->n * (double)p->area;
-    const double each = (double)p->area * s->groups * taps * p->w.depth * 2; /* bytes of a picture's windows */
+    const double each = (double)p->area * s->groups * taps * p->w.depth * bytes; /* bytes of a picture's windows */
+    p->direct = s->groups == 1 && p->w.width == p->w.wide;
+    const size_t number = weights ? (size_t)bytes : sizeof(float); /* results, which are rounded with their bias */
+    const double matrix = p->direct ? 0 : (double)p->area * s->groups * p->w.width * (double)number; /* of a picture */
     const double turned = (double)s->groups * p->w.width * taps * p->w.depth;
     const double work = places * s->groups * taps * p->w.deep * p->w.wide;
-    if (!pc__is_half((pc_dtype)s->dtype) || work < LEAST || p->w.deep < PACK || p->w.wide < PACK || each > MOST ||
+    if (s->dtype == PC_F64 || work < LEAST || p->w.deep < FEW || p->w.wide < FEW || each + matrix > MOST ||
         turned > MOST || places * s->groups > INT32_MAX)
         return false;
-    p->pictures = PC__MAX(1, PC__MIN((int64_t)(ROOM / each), s->n));
+    p->pictures = PC__MAX(1, PC__MIN((int64_t)(ROOM / (each + matrix)), s->n));
     p->parts = (int)((s->n + p->pictures - 1) / p->pictures);
-    p->direct = s->groups == 1 && p->w.width == p->w.wide;
-    const size_t number = weights ? 2 : sizeof(float); /* results, which are rounded with their bias */
     const size_t matrices = (size_t)(p->pictures * p->area) * (size_t)(s->groups * p->w.width) * number;
     p->room = (rooms){.rows = pc__cuda_whole((size_t)each * (size_t)p->pictures),
-                      .weight = weights ? 0 : pc__cuda_whole((size_t)turned * 2),
+                      .weight = weights ? 0 : pc__cuda_whole((size_t)turned * (size_t)bytes),
                       .matrices = p->direct ? 0 : pc__cuda_whole(matrices),
                       .sums = weights ? pc__cuda_whole((size_t)turned * sizeof(float) * (size_t)p->parts) : 0};
     return true;
+}
+
+/* cuDNN's kernels for groups of float32 are few: some take as long as if they multiplied zeros, or each number by itself,
+ * where taps are apart. Bounds are from drawn layers on an H200 (docs/kernels-diary.md). */
+bool pc__convolution_is_for_windows(const pc_stream *stream, const pc__convolution *v, const pc__cuda_groups *s)
+{
+    static const double little[PC__CONV_DIRECTIONS] = {
+        [PC__CONV_FORWARD] = 48e6, [PC__CONV_INPUT] = 10e6, [PC__CONV_WEIGHTS] = 24e6}; /* bytes of windows */
+    enum { DEEP = 32, WIDE = 96, LARGE = 512 << 20 };
+    plan p;
+    if (s->dtype != PC_F32 || s->groups == 1 || pc__cuda_depthwise_fits(s) || !make_plan(s, v->direction, &p) ||
+        pc__convolution_choice(stream, v) == PC_CHOICE_CUDNN)
+        return false;
+    const bool tf32 = pc_matmul_precision_get() == PC_PRECISION_TF32, apart = s->dh > 1 || s->dw > 1;
+    const double bytes = (double)s->n * (double)p.area * s->groups * s->kh * s->kw * p.w.depth * p.bytes;
+    if (bytes <= little[v->direction])
+        return true;
+    if (v->direction == PC__CONV_INPUT)
+        return apart && (!tf32 || ((s->sh > 1 || s->sw > 1) && bytes <= LARGE));
+    return v->direction == PC__CONV_FORWARD && !tf32 && (p.w.wide >= WIDE || (p.w.deep >= DEEP && p.w.wide >= DEEP));
 }
 
 /* Scratch memory of this level holds the operands. */
@@ -65,9 +91,9 @@ static pc_status multiply(pc_stream *stream, const pc__cuda_gemm *g)
     return status;
 }
 
-static const char *picture_at(const void *pictures, int64_t first, int64_t numbers)
+static const char *picture_at(const plan *p, const void *pictures, int64_t first, int64_t numbers)
 {
-    return (const char *)pictures + first * numbers * 2;
+    return (const char *)pictures + first * numbers * p->bytes;
 }
 
 /* rows of windows times the weight */
@@ -77,9 +103,9 @@ static pc_status forth(pc_stream *stream, const plan *p, const pc__convolution *
     const int64_t k = (int64_t)w->s.kh * w->s.kw * w->depth;
     char *weight = room + p->room.rows;
     float *matrices = (float *)(void *)(weight + p->room.weight);
-    char *to = (char *)v->result + first * p->area * w->s.groups * w->wide * 2;
+    char *to = (char *)v->result + first * p->area * w->s.groups * w->wide * p->bytes;
     const pc__cuda_gemm g = {.dtype = w->s.dtype,
-                             .wide = !p->direct,
+                             .wide = !p->direct && p->bytes == 2,
                              .m = w->places,
                              .n = w->width,
                              .k = k,
@@ -107,11 +133,11 @@ static pc_status between(pc_stream *stream, const plan *p, const pc__convolution
     const int64_t k = (int64_t)w->s.kh * w->s.kw * w->depth, part = first / p->pictures;
     char *matrices = room + p->room.rows + p->room.weight;
     float *sums = (float *)(void *)(matrices + p->room.matrices);
-    const char *y = picture_at(v->y, first, p->area * w->s.o);
+    const char *y = picture_at(p, v->y, first, p->area * w->s.o);
     if (!p->direct)
         pc__cuda_windows_split(w, y, matrices);
     const pc__cuda_gemm g = {.dtype = w->s.dtype,
-                             .wide = 1,
+                             .wide = p->bytes == 2,
                              .m = w->width,
                              .n = k,
                              .k = w->places,
@@ -146,7 +172,7 @@ pc_status pc__convolution_by_windows(pc_stream *stream, const pc_call *call, con
         pc__cuda_windows_weight(&p.w, v->weight, room + p.room.rows);
     for (int64_t first = 0; first < s->n; first += p.pictures) {
         p.w.places = PC__MIN(p.pictures, s->n - first) * p.area;
-        pc__cuda_windows_gather(&p.w, picture_at(from, first, numbers), room);
+        pc__cuda_windows_gather(&p.w, picture_at(&p, from, first, numbers), room);
         PC__TRY((weights ? between : forth)(stream, &p, v, first, room));
         p.w.s.early = pc__cuda_early(stream);
     }

@@ -2,16 +2,19 @@
 #include "cuda/conv/windows.h"
 
 #include "cuda/shared/dependent_launch.cuh"
-#include "cuda/shared/half.cuh"
+#include "cuda/shared/dtype.cuh"
 #include "cuda/shared/sums.cuh"
 
 namespace
 {
 
-constexpr int THREADS = 256, PACK = 8;
+constexpr int THREADS = 256;
 
-struct alignas(16) pack {
-    uint16_t at[PACK];
+/* 16 bytes of numbers, which are moved as words of their size. */
+template <class W> constexpr int PACK = 16 / sizeof(W);
+
+template <class W> struct alignas(16) pack {
+    W at[PACK<W>];
 };
 
 __device__ __forceinline__ long long thread_in_grid()
@@ -52,37 +55,38 @@ __device__ __forceinline__ long long seen_at(const pc__cuda_windows &w, long lon
 }
 
 /* A thread for 16 bytes. WHOLE: they lie on 16 bytes in the pictures, too. */
-template <bool WHOLE>
+template <class W, bool WHOLE>
 __global__ void __launch_bounds__(THREADS)
-    gather(const __grid_constant__ pc__cuda_windows w, const uint16_t *from, pack *rows, long long packs)
+    gather(const __grid_constant__ pc__cuda_windows w, const W *from, pack<W> *rows, long long packs)
 {
     const long long id = thread_in_grid();
     pc::wait_for_earlier();
     if (id >= packs)
         return;
     long long channel = id;
-    long long tap = divide(channel, w.depth / PACK);
+    long long tap = divide(channel, w.depth / PACK<W>);
     long long place = divide(tap, w.s.kh * w.s.kw);
     const long long group = quotient(place, w.places);
     place -= group * w.places;
-    channel *= PACK;
+    channel *= PACK<W>;
     const long long seen = seen_at(w, place, static_cast<int>(tap));
-    pack some = {};
+    pack<W> some = {};
     if (seen >= 0) {
-        const uint16_t *x = from + seen * w.s.groups * w.deep + group * w.deep + channel;
+        const W *x = from + seen * w.s.groups * w.deep + group * w.deep + channel;
         if constexpr (WHOLE) {
-            some = *reinterpret_cast<const pack *>(x);
+            some = *reinterpret_cast<const pack<W> *>(x);
         } else {
 #pragma unroll
-            for (int i = 0; i < PACK; i++)
+            for (int i = 0; i < PACK<W>; i++)
                 some.at[i] = channel + i < w.deep ? x[i] : 0;
         }
     }
     rows[id] = some;
 }
 
+template <class W>
 __global__ void __launch_bounds__(THREADS)
-    turn_weight(const __grid_constant__ pc__cuda_windows w, const uint16_t *weight, uint16_t *to, long long count)
+    turn_weight(const __grid_constant__ pc__cuda_windows w, const W *weight, W *to, long long count)
 {
     const long long id = thread_in_grid();
     pc::wait_for_earlier();
@@ -96,8 +100,9 @@ __global__ void __launch_bounds__(THREADS)
     to[id] = deep < w.deep && wide < w.wide ? weight[((group * outs + o) * ins + c) * taps + tap] : 0;
 }
 
+template <class W>
 __global__ void __launch_bounds__(THREADS)
-    split(const __grid_constant__ pc__cuda_windows w, const uint16_t *pictures, uint16_t *matrices, long long count)
+    split(const __grid_constant__ pc__cuda_windows w, const W *pictures, W *matrices, long long count)
 {
     const long long id = thread_in_grid();
     pc::wait_for_earlier();
@@ -149,57 +154,71 @@ unsigned blocks_for(long long threads)
     return static_cast<unsigned>((threads + THREADS - 1) / THREADS);
 }
 
-} // namespace
-
-void pc__cuda_windows_gather(const pc__cuda_windows *w, const void *from, void *rows)
-{
-    const long long packs = w->s.groups * w->places * w->s.kh * w->s.kw * (w->depth / PACK);
-    const bool whole = w->deep % PACK == 0 && (uintptr_t)from % 16 == 0;
-    pc::start(whole ? gather<true> : gather<false>, blocks_for(packs), THREADS, w->s.queue, w->s.early, *w,
-              static_cast<const uint16_t *>(from), static_cast<pack *>(rows), packs);
-}
-
-void pc__cuda_windows_weight(const pc__cuda_windows *w, const void *weight, void *to)
-{
-    const long long count = (long long)w->s.groups * w->width * w->s.kh * w->s.kw * w->depth;
-    pc::start(turn_weight, blocks_for(count), THREADS, w->s.queue, w->s.early, *w,
-              static_cast<const uint16_t *>(weight), static_cast<uint16_t *>(to), count);
-}
-
-void pc__cuda_windows_split(const pc__cuda_windows *w, const void *pictures, void *matrices)
-{
-    const long long count = w->s.groups * w->places * w->width;
-    pc::start(split, blocks_for(count), THREADS, w->s.queue, w->s.early, *w, static_cast<const uint16_t *>(pictures),
-              static_cast<uint16_t *>(matrices), count);
-}
-
-template <class T>
-static void merge_as(const pc__cuda_windows *w, const float *matrices, const void *bias, void *pictures)
+template <class T> void merge_as(const pc__cuda_windows *w, const float *matrices, const void *bias, void *pictures)
 {
     const long long count = w->s.groups * w->places * w->wide;
     pc::start(merge<T>, blocks_for(count), THREADS, w->s.queue, w->s.early, *w, matrices, static_cast<const T *>(bias),
               static_cast<T *>(pictures), count);
 }
 
-void pc__cuda_windows_merge(const pc__cuda_windows *w, const float *matrices, const void *bias, void *pictures)
-{
-    if (w->s.dtype == PC__CUDA_F16)
-        merge_as<pc::f16>(w, matrices, bias, pictures);
-    else
-        merge_as<pc::bf16>(w, matrices, bias, pictures);
-}
-
-template <class T> static void finish_as(const pc__cuda_windows *w, const float *sums, int parts, void *weight)
+template <class T> void finish_as(const pc__cuda_windows *w, const float *sums, int parts, void *weight)
 {
     const long long taps = w->s.kh * w->s.kw, count = w->s.groups * taps * w->wide * w->deep;
     pc::start(finish<T>, blocks_for(count), THREADS, w->s.queue, w->s.early, *w, sums, parts, static_cast<T *>(weight),
               count, w->s.groups * taps * w->width * w->depth);
 }
 
+/* launch(word as wide as a number) */
+template <class LAUNCH> void with_word(const pc__cuda_windows *w, LAUNCH launch)
+{
+    w->s.dtype == PC__CUDA_F32 ? launch(uint32_t()) : launch(uint16_t());
+}
+
+} // namespace
+
+void pc__cuda_windows_gather(const pc__cuda_windows *w, const void *from, void *rows)
+{
+    with_word(w, [&](auto word) {
+        typedef decltype(word) W;
+        const long long packs = w->s.groups * w->places * w->s.kh * w->s.kw * (w->depth / PACK<W>);
+        const bool whole = w->deep % PACK<W> == 0 && (uintptr_t)from % 16 == 0;
+        pc::start(whole ? gather<W, true> : gather<W, false>, blocks_for(packs), THREADS, w->s.queue, w->s.early, *w,
+                  static_cast<const W *>(from), static_cast<pack<W> *>(rows), packs);
+    });
+}
+
+void pc__cuda_windows_weight(const pc__cuda_windows *w, const void *weight, void *to)
+{
+    const long long count = (long long)w->s.groups * w->width * w->s.kh * w->s.kw * w->depth;
+    with_word(w, [&](auto word) {
+        typedef decltype(word) W;
+        pc::start(turn_weight<W>, blocks_for(count), THREADS, w->s.queue, w->s.early, *w,
+                  static_cast<const W *>(weight), static_cast<W *>(to), count);
+    });
+}
+
+void pc__cuda_windows_split(const pc__cuda_windows *w, const void *pictures, void *matrices)
+{
+    const long long count = w->s.groups * w->places * w->width;
+    with_word(w, [&](auto word) {
+        typedef decltype(word) W;
+        pc::start(split<W>, blocks_for(count), THREADS, w->s.queue, w->s.early, *w, static_cast<const W *>(pictures),
+                  static_cast<W *>(matrices), count);
+    });
+}
+
+void pc__cuda_windows_merge(const pc__cuda_windows *w, const float *matrices, const void *bias, void *pictures)
+{
+    with_number(w->s.dtype, [&](auto number) {
+        if constexpr (sizeof number <= sizeof(float))
+            merge_as<decltype(number)>(w, matrices, bias, pictures);
+    });
+}
+
 void pc__cuda_windows_finish(const pc__cuda_windows *w, const float *sums, int parts, void *weight)
 {
-    if (w->s.dtype == PC__CUDA_F16)
-        finish_as<pc::f16>(w, sums, parts, weight);
-    else
-        finish_as<pc::bf16>(w, sums, parts, weight);
+    with_number(w->s.dtype, [&](auto number) {
+        if constexpr (sizeof number <= sizeof(float))
+            finish_as<decltype(number)>(w, sums, parts, weight);
+    });
 }

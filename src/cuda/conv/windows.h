@@ -1,5 +1,5 @@
-/* windows.h: convolutions of 16-bit numbers with taps apart or channels in groups as products of matrices: windows are gathered
- * into rows, [group][place][tap][channel], and what a group has of channels is padded to whole accesses of 16 bytes. */
+/* windows.h: convolutions of float32 and of 16 bits with taps apart or channels in groups as products of matrices: windows are
+ * gathered into rows, [group][place][tap][channel], and what a group has of channels is padded to whole accesses of 16 bytes. */
 #ifndef PC__CUDA_CONV_WINDOWS_H
 #define PC__CUDA_CONV_WINDOWS_H
 
@@ -18,7 +18,7 @@ typedef struct pc__cuda_windows {
     long long places; /* of the pictures at hand, of what windows are gathered for */
 } pc__cuda_windows;
 
-/* The windows of pictures from `from` on, 16-bit numbers. */
+/* The windows of pictures from `from` on. */
 void pc__cuda_windows_gather(const pc__cuda_windows *w, const void *from, void *rows);
 
 /* [group][wide][tap][deep] of a weight, zeros in what is padded. */
