@@ -105,11 +105,11 @@ struct sharing_out {
     size_t bytes;     /* 0: it does not go */
 };
 
-/* Little work is cut fine, and has many threads for each tile. Where there are tiles for several turns of the chip, blocks stay, and
+/* Little work is cut fine, by channels too, and has many threads for each tile. Where there are tiles for several turns of the chip, blocks stay, and
  * bring the next one while they compute. Sizes are what drawn shapes were fastest with on an H200 (docs/kernels-cuda.md). */
 template <class T, int N> sharing_out share_out(const pc__cuda_groups &s)
 {
-    enum { WIDE = 16, HIGH = 8 };
+    enum { WIDE = 16, HIGH = 8, SECTOR = 32 /* bytes */ };
     sharing_out way;
     const auto cut = [&](int high, int line) {
         const int wanted = line / (N * (int)sizeof(T));
@@ -121,6 +121,8 @@ template <class T, int N> sharing_out share_out(const pc__cuda_groups &s)
     long long all = cut(HIGH, LINE);
     if (all < CHIP * 3 / 4)
         all = cut(HIGH / 2, LINE);
+    for (int line = LINE / 2; all < CHIP * 3 / 4 && line >= SECTOR && line >= N * (int)sizeof(T); line /= 2)
+        all = cut(HIGH / 2, line);
     way.threads = all <= 2 * CHIP ? THREADS : THREADS / 2;
     if (all > 2 * CHIP && s.oh <= 2 * HIGH)
         all = cut(2 * HIGH, LINE);
