@@ -92,11 +92,19 @@ static pc_status colours_weights(pc_stream *stream, const pc_call *call, const v
 
 /* --- direct: few channels to few, where the rule says that they are; any that fit where PARACORD_ONLY says so --- */
 
+/* Results of so few places would leave most of a tile of them empty, whose sums the gradient of the weights adds up. */
+static bool fills_tiles(const pc__conv_piece *p)
+{
+    enum { PLACES = 128 };
+    return p->direction != PC__CONV_WEIGHTS || p->s.oh * p->s.ow >= PLACES;
+}
+
 static bool direct_supports(const pc_stream *stream, const void *problem)
 {
     const pc__conv_piece *p = problem;
     const pc__conv_shape shape = pc__conv_shape_of(p);
-    if (!pc__conv_is_few(&shape) && !pc__rows_takes_all(&pc__conv_rows[p->direction], stream, direct_supports))
+    if (!(pc__conv_is_few(&shape) && fills_tiles(p)) &&
+        !pc__rows_takes_all(&pc__conv_rows[p->direction], stream, direct_supports))
         return false;
     return p->direction == PC__CONV_FORWARD ? pc__cuda_conv_direct_forward_fits(&p->s)
            : p->direction == PC__CONV_INPUT ? pc__cuda_conv_direct_input_fits(&p->s)
