@@ -2,6 +2,13 @@
 #include "ops/table.h"
 #include "tensor/read.h"
 
+/* As the backend reads it: on CUDA elements may lie apart. */
+static pc_tensor *readable(pc_tensor *t, pc_dtype dtype)
+{
+    pc_tensor *vector = pc__as_dtype(t, dtype);
+    return vector && vector->storage->device.type == PC_CUDA ? vector : pc_contiguous(vector);
+}
+
 pc_tensor *pc_dot(pc_tensor *a, pc_tensor *b)
 {
     PC__NEED_OR(NULL, a);
@@ -15,8 +22,7 @@ pc_tensor *pc_dot(pc_tensor *a, pc_tensor *b)
                         pc_dtype_name(dtype));
     pc_tensor *result = NULL;
     PC_SCOPE {
-        result =
-            pc_keep(PC__CALL_PLAIN(dot, pc_contiguous(pc__as_dtype(a, dtype)), pc_contiguous(pc__as_dtype(b, dtype))));
+        result = pc_keep(PC__CALL_PLAIN(dot, readable(a, dtype), readable(b, dtype)));
     }
     return result;
 }

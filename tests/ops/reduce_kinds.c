@@ -165,6 +165,34 @@ static void long_dots_are_exact_enough(void **state)
     assert_no_leak();
 }
 
+/* 0 1 .. by - 1 0 1 .., every `step`-th of them from the second one on; step 0: the same one. */
+static pc_tensor *counted(int n, int by, int step, pc_dtype dtype)
+{
+    pc_tensor *all = pc_arange(0, (double)n * (step ? step : 1) + 1, 1, PC_F64, test_device());
+    all = pc_cast(pc_sub(all, pc_mul_scalar(pc_floor(pc_div_scalar(all, by)), by)), dtype);
+    return step ? pc_slice(all, 0, 1, 1 + (int64_t)n * step, step) : pc_expand(pc_slice(all, 0, 1, 2, 1), PC_SHAPE(n));
+}
+
+/* Vectors of any step, in one pass and in two. */
+static void dots_of_vectors_with_gaps(void **state)
+{
+    static const int rows[][3] = {{1, 3, 2},     {5, 2, 1},      {300, 1, 7}, {5000, 2, 2},
+                                  {70001, 3, 1}, {300007, 1, 2}, {4099, 0, 2}};
+    static const pc_dtype dtypes[] = {PC_F32, PC_F64, PC_BF16};
+    (void)state;
+    for (int i = 0; i < PC__COUNT(rows) * PC__COUNT(dtypes); i++)
+        PC_SCOPE {
+            const int *row = rows[i % PC__COUNT(rows)], n = row[0];
+            const pc_dtype dtype = dtypes[i / PC__COUNT(rows)];
+            pc_tensor *x = counted(n, 5, row[1], dtype), *y = counted(n, 7, row[2], dtype);
+            double wanted = 0;
+            for (int k = 0; k < n; k++)
+                wanted += (1 + k * row[1]) % 5 * ((1 + k * row[2]) % 7);
+            assert_close(pc_item(pc_cast(pc_dot(x, y), PC_F64)), wanted, wanted * (dtype == PC_BF16 ? 0x1p-8 : 1e-7));
+        }
+    assert_no_leak();
+}
+
 /* --- all kinds against plain loops, rows, slabs and columns of any size --- */
 
 enum { MOST = 100000 };
@@ -319,6 +347,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(variances_of_large_numbers),
     cmocka_unit_test(equal_numbers_do_not_vary),
     cmocka_unit_test(long_dots_are_exact_enough),
+    cmocka_unit_test(dots_of_vectors_with_gaps),
     cmocka_unit_test(kinds_of_any_size),
 };
 

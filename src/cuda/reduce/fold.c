@@ -4,23 +4,12 @@
 #include "cuda/reduce/plan.h"
 #include "cuda/reduce/short.h"
 
-/* Over x; `fold` has what is the kind's own. */
-static pc_status run(pc_stream *stream, const pc_call *call, const pc__reduce_attributes *a, const pc_tensor *x,
-                     pc__cuda_fold *fold, void (*launch)(const pc__cuda_fold *fold))
+/* In one pass or two, whose accesses have `pack` elements where it goes by rows. */
+static pc_status run_cut(pc_stream *stream, const pc_call *call, const pc__reduce_attributes *a, pc__cuda_fold *fold,
+                         int pack, void (*launch)(const pc__cuda_fold *fold))
 {
-    if (a->outer * a->inner == 0)
-        return PC_OK;
-    const size_t size = pc_dtype_size((pc_dtype)fold->from);
     const bool rows = a->inner == 1;
-    pc__cuda_short gaps;
-    if (!pc__is_contiguous(x)) {
-        (void)pc__cuda_plan_short(stream, a, x, 1, false, &gaps);
-        fold->gaps = &gaps;
-        fold->how.divisor = a->divisor;
-        launch(fold);
-        return pc__cuda_launched(call);
-    }
-    fold->how = pc__cuda_plan(stream, a, fold->in, size, rows ? pc__cuda_vector_of(fold->from) : 1, true, rows);
+    fold->how = pc__cuda_plan(stream, a, fold->in, pc_dtype_size((pc_dtype)fold->from), rows ? pack : 1, true, rows);
     fold->how.divisor = a->divisor;
     if (fold->how.parts > 1) {
         const int64_t states = fold->how.outer * fold->how.parts * fold->how.inner;
@@ -28,6 +17,22 @@ static pc_status run(pc_stream *stream, const pc_call *call, const pc__reduce_at
         if (!fold->between)
             return PC_ERR_MEMORY;
     }
+    launch(fold);
+    return pc__cuda_launched(call);
+}
+
+/* Over x; `fold` has what is the kind's own. */
+static pc_status run(pc_stream *stream, const pc_call *call, const pc__reduce_attributes *a, const pc_tensor *x,
+                     pc__cuda_fold *fold, void (*launch)(const pc__cuda_fold *fold))
+{
+    if (a->outer * a->inner == 0)
+        return PC_OK;
+    pc__cuda_short gaps;
+    if (pc__is_contiguous(x))
+        return run_cut(stream, call, a, fold, pc__cuda_vector_of(fold->from), launch);
+    (void)pc__cuda_plan_short(stream, a, x, 1, false, &gaps);
+    fold->gaps = &gaps;
+    fold->how.divisor = a->divisor;
     launch(fold);
     return pc__cuda_launched(call);
 }
@@ -85,7 +90,10 @@ PC__CUDA_KERNEL(dot)
     pc__cuda_fold fold = fold_of(call);
     PC__TRY(pc__cuda_takes(call, PC__FLOATS));
     fold.other = pc__data(call->in[1]);
-    return run(stream, call, &row, call->in[0], &fold, pc__cuda_fold_dot);
+    fold.step = pc__is_contiguous(call->in[0]) ? 1 : call->in[0]->strides[0];
+    fold.other_step = pc__is_contiguous(call->in[1]) ? 1 : call->in[1]->strides[0];
+    const bool apart = fold.step != 1 || fold.other_step != 1;
+    return run_cut(stream, call, &row, &fold, apart ? PC__DOT_PACK : pc__cuda_vector_of(fold.from), pc__cuda_fold_dot);
 }
 
 /* Of x, in[1], and the results' gradient, in[0]. */

@@ -283,6 +283,19 @@ template <class F> void fold_each(const pc__cuda_reduction &r, const F &f, const
                     static_cast<unsigned>((each + threads - 1) / threads), threads, r.queue, r.early, r, f, in);
 }
 
+/* The results of several parts each. */
+template <class F> void join_parts(const pc__cuda_fold *d, const F &f)
+{
+    const pc__cuda_reduction *r = &d->how;
+    if (r->parts == 1)
+        return;
+    unsigned size = 32;
+    while (size < r->parts && size < PC__FOLD_THREADS)
+        size *= 2;
+    (void)pc::start(fold_parts<F>, static_cast<unsigned>(r->outer * r->inner), size, r->queue, r->early, f,
+                    static_cast<const typename F::state *>(d->between), r->parts, r->inner);
+}
+
 template <class F> void fold(const pc__cuda_fold *d, const F &f)
 {
     const pc__cuda_reduction *r = &d->how;
@@ -305,13 +318,7 @@ template <class F> void fold(const pc__cuda_fold *d, const F &f)
         go(fold_rows<F>, (r->outer * r->parts + per_block - 1) / per_block, threads, *r, f, in, d->between);
     else
         go(fold_columns<F>, tiles * r->outer * r->parts, r->threads, *r, f, in, d->between);
-    if (r->parts == 1)
-        return;
-    int size = 32;
-    while (size < r->parts && size < PC__FOLD_THREADS)
-        size *= 2;
-    go(fold_parts<F>, r->outer * r->inner, size, f, static_cast<const typename F::state *>(d->between), r->parts,
-       r->inner);
+    join_parts(d, f);
 }
 
 /* fold of the kind F<T> by the dtype of a float. */

@@ -17,8 +17,9 @@ typedef struct pc__cuda_fold {
     const void *in;
     int from, to; /* dtypes */
     void *out;
-    const void *other; /* dot: the other vector; parts of a product's gradient: that of the results */
-    void *also;        /* variances: means, as double; parts of a product's gradient: those of zeros */
+    const void *other;        /* dot: the other vector; parts of a product's gradient: that of the results */
+    int64_t step, other_step; /* dot: how far apart elements of `in` and of `other` are */
+    void *also;               /* variances: means, as double; parts of a product's gradient: those of zeros */
     void *between;
     const pc__cuda_short *gaps; /* where the elements of an input with gaps lie; NULL: it has none */
     int kind; /* norms: as pc__norm_kind; truths: whether all are asked for; variances: whether roots are */
@@ -33,7 +34,10 @@ void pc__cuda_fold_truth(const pc__cuda_fold *fold);
 /* Floating dtypes. Their sums go on in float64, whatever they are. */
 void pc__cuda_fold_norm(const pc__cuda_fold *fold);
 void pc__cuda_fold_var(const pc__cuda_fold *fold);
-void pc__cuda_fold_dot(const pc__cuda_fold *fold); /* one row */
+
+/* dot.cu: likewise, of one row; where elements lie apart in one of the two, it is cut for packs of PC__DOT_PACK. */
+enum { PC__DOT_PACK = 2 };
+void pc__cuda_fold_dot(const pc__cuda_fold *fold);
 
 /* Of each result of a product the gradient of an element that is 0, in `also`, and that of others times them, in `out`:
  * float32 or float64. */

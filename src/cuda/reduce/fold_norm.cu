@@ -1,4 +1,4 @@
-/* fold_norm.cu: vector norms and dot products. Neighbours are added in their own type (16-bit numbers in float), beyond in
+/* fold_norm.cu: vector norms. Neighbours are added in their own type (16-bit numbers in float), beyond in
  * double. */
 #include "cuda/reduce/fold.cuh"
 #include "ops/reduce_kinds.h"
@@ -105,37 +105,6 @@ template <class T> struct extreme {
     }
 };
 
-template <class T> struct dot_product {
-    typedef T type;
-    typedef double state;
-    const T *other;
-    void *out;
-    int to;
-    explicit dot_product(const pc__cuda_fold *d) : other(static_cast<const T *>(d->other)), out(d->out), to(d->to)
-    {
-    }
-    __device__ __forceinline__ double nothing() const
-    {
-        return 0;
-    }
-    template <int N> __device__ __forceinline__ void see(double &all, const T (&x)[N], int64_t at) const
-    {
-        pc::math<T> run = 0;
-#pragma unroll
-        for (int k = 0; k < N; k++)
-            run += pc::math<T>(x[k]) * pc::math<T>(other[at + k]);
-        all += run;
-    }
-    __device__ __forceinline__ void meet(double &all, double later) const
-    {
-        all += later;
-    }
-    __device__ __forceinline__ void store(double all, int64_t i) const
-    {
-        store_as(out, to, i, all);
-    }
-};
-
 } // namespace
 
 void pc__cuda_fold_norm(const pc__cuda_fold *d)
@@ -143,9 +112,4 @@ void pc__cuda_fold_norm(const pc__cuda_fold *d)
     if (d->kind == PC__NORM_MOST || d->kind == PC__NORM_LEAST)
         return fold_floats<extreme>(d);
     fold_floats<vector_norm>(d);
-}
-
-void pc__cuda_fold_dot(const pc__cuda_fold *d)
-{
-    fold_floats<dot_product>(d);
 }
