@@ -72,16 +72,15 @@ __global__ void __launch_bounds__(THREADS) count_digits(const __grid_constant__ 
     counts[threadIdx.x] = 0;
     pc::wait_for_earlier();
     __syncthreads();
-    unsigned digits[ITEMS];
-#pragma unroll
-    for (int k = 0; k < ITEMS; k++) {
-        const unsigned i = tile * TILE + k * THREADS + threadIdx.x;
-        digits[k] = i < p.n ? digit_of(in(i), p.shift) : DIGITS;
-    }
+    const unsigned first = tile * TILE + threadIdx.x;
+    I items[ITEMS];
 #pragma unroll
     for (int k = 0; k < ITEMS; k++)
-        if (digits[k] < DIGITS)
-            atomicAdd(&counts[digits[k]], 1u);
+        items[k] = in(min(first + k * THREADS, p.n - 1));
+#pragma unroll
+    for (int k = 0; k < ITEMS; k++)
+        if (first + k * THREADS < p.n)
+            atomicAdd(&counts[digit_of(items[k], p.shift)], 1u);
     __syncthreads();
     p.counts[(static_cast<int64_t>(list) * DIGITS + threadIdx.x) * p.tiles + tile] = counts[threadIdx.x];
 }
@@ -242,7 +241,9 @@ __global__ void __launch_bounds__(THREADS, 3) scatter_digits(const __grid_consta
 #pragma unroll
     for (int k = 0; k < ITEMS; k++) {
         const unsigned i = first + (warp * ITEMS + k) * 32 + lane;
-        items[k] = i < p.n ? in(i) : I::last();
+        items[k] = in(min(i, p.n - 1));
+        if (i >= p.n)
+            items[k] = I::last();
     }
     rank_items(items, ranks, p.shift, room.counts[warp]);
     __syncthreads();

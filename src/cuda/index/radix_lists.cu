@@ -41,8 +41,11 @@ __global__ void __launch_bounds__(THREADS) sort_lists(unsigned n, unsigned last,
     narrow items[ITEMS];
     pc::wait_for_earlier();
 #pragma unroll
-    for (int k = 0; k < ITEMS; k++)
-        items[k] = first + k * 32 < n ? in(first + k * 32) : narrow::last();
+    for (int k = 0; k < ITEMS; k++) {
+        items[k] = in(min(first + k * 32, n - 1));
+        if (first + k * 32 >= n)
+            items[k] = narrow::last();
+    }
 #pragma unroll 1
     for (unsigned shift = 0;; shift += 8) {
         pass(items, shift, room);
