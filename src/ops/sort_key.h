@@ -35,7 +35,7 @@ PC__KEY pc__key_f32(float x)
     if ((bits & 0x7fffffffu) > 0x7f800000u)
         return 0xffffffffu;
     bits = bits == 0x80000000u ? 0 : bits;
-    return bits >> 31 ? ~bits & 0xffffffffu : bits | 0x80000000u;
+    return bits ^ ((0u - (bits >> 31)) | 0x80000000u);
 }
 
 PC__KEY pc__key_f64(double x)

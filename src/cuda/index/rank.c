@@ -23,17 +23,30 @@ static double merge_time(const pc__cuda_ranking *r)
     return time + 8e-6 * (double)(r->lists * r->count);
 }
 
-static double digits_time(const pc__cuda_ranking *r)
+static double digits_time(const pc__cuda_ranking *r, int64_t n)
 {
-    const int64_t tile = is_wide(r) ? PC__CUDA_RADIX_TILE_WIDE : PC__CUDA_RADIX_TILE, tiles = (r->n + tile - 1) / tile;
+    const int64_t tile = is_wide(r) ? PC__CUDA_RADIX_TILE_WIDE : PC__CUDA_RADIX_TILE, tiles = (n + tile - 1) / tile;
     const double launches = tiles == 1 ? 3.5 : tiles <= 32 ? 6 : 8, items = (double)(r->lists * tiles * tile);
     return (double)pc_dtype_size(r->dtype) * (launches + (is_wide(r) ? 1.8e-5 : 1e-5) * items);
+}
+
+/* Of few in tiles of PC__CUDA_RADIX_TILE, whose first ones are a list again. */
+static double few_time(const pc__cuda_ranking *r)
+{
+    return 12 + 8e-6 * (double)(r->lists * r->n);
+}
+
+/* Passes over the list to find what comes first, and a sort of that. */
+static double select_time(const pc__cuda_ranking *r)
+{
+    const double passes = pc_dtype_size(r->dtype) == 4 ? 3 : pc_dtype_size(r->dtype);
+    return 3 + 4 * (passes + 2) + 1.1e-6 * (passes + 1.5) * (double)(r->lists * r->n) + digits_time(r, r->count);
 }
 
 /* Cuts lists of more than a tile, by digits where that is faster, else to be merged; memory of the call for it. */
 static pc_status cut_lists(pc_stream *stream, pc__cuda_ranking *r, bool *by_digits)
 {
-    *by_digits = digits_time(r) < merge_time(r);
+    *by_digits = digits_time(r, r->n) < merge_time(r);
     r->tile = *by_digits && !is_wide(r) ? PC__CUDA_RADIX_TILE : PC__CUDA_TILE;
     r->tiles = (r->n + r->tile - 1) / r->tile;
     const size_t item = is_wide(r) ? 16 : 8, counts = PC__CUDA_RADIX_DIGITS * sizeof *r->digits;
@@ -74,6 +87,27 @@ static pc_status cut_for_few(pc_stream *stream, pc__cuda_ranking *r)
     return PC_OK;
 }
 
+/* Tiles whose blocks are all there at once, and memory of the call. */
+static pc_status cut_for_many(pc_stream *stream, pc__cuda_ranking *r)
+{
+    const int64_t unit = PC__CUDA_SELECT_TILE, blocks = (int64_t)r->multiprocessors * PC__CUDA_SELECT_BLOCKS;
+    const int64_t each = PC__MAX(1, blocks / r->lists), passes = PC__CUDA_SELECT_PASSES;
+    r->tile = ((r->n + each - 1) / each + unit - 1) / unit * unit;
+    r->tiles = (r->n + r->tile - 1) / r->tile;
+    const int64_t sorted = (r->count + PC__CUDA_RADIX_TILE - 1) / PC__CUDA_RADIX_TILE + 1;
+    const size_t items = pc__cuda_whole((size_t)(r->lists * r->count) * 8), word = sizeof *r->bins;
+    const size_t digits = pc__cuda_whole((size_t)(r->lists * sorted) * PC__CUDA_RADIX_DIGITS * word);
+    const int64_t words = passes * PC__CUDA_SELECT_BINS + 2 * (passes + 1 + r->tiles);
+    char *room = pc__cuda_scratch(stream, 2 * items + digits + (size_t)(r->lists * words) * word);
+    if (!room)
+        return PC_ERR_MEMORY;
+    r->room[0] = room;
+    r->room[1] = room + items;
+    r->digits = (unsigned *)(void *)(room + 2 * items);
+    r->bins = (unsigned *)(void *)(room + 2 * items + digits);
+    return PC_OK;
+}
+
 /* As many short lists in a block as leave four blocks a multiprocessor, and of neighbours in memory at least eight. */
 static void pack_lists(pc__cuda_ranking *r)
 {
@@ -82,6 +116,37 @@ static void pack_lists(pc__cuda_ranking *r)
     const int64_t least = r->inner > 1 ? 8 : 1, blocks = (int64_t)r->multiprocessors * 4;
     while (2 * r->packed * r->tile <= PC__CUDA_TILE && (r->packed < least || r->lists > r->packed * blocks))
         r->packed *= 2;
+}
+
+typedef void ranker(const pc__cuda_ranking *ranking, const void *from, void *values, int64_t *places);
+
+/* The way of lists that no block sorts. */
+static pc_status prepare_long(pc_stream *stream, pc__cuda_ranking *r, ranker **way)
+{
+    const bool few = are_few(r) && r->n > PC__CUDA_RADIX_TILE;
+    const double time = few ? few_time(r) : PC__MIN(digits_time(r, r->n), merge_time(r));
+    if (!is_wide(r) && r->inner == 1 && select_time(r) < time) {
+        *way = pc__cuda_select_digits;
+        return cut_for_many(stream, r);
+    }
+    if (few) {
+        *way = pc__cuda_select_lists;
+        return cut_for_few(stream, r);
+    }
+    bool by_digits;
+    PC__TRY(cut_lists(stream, r, &by_digits));
+    *way = by_digits ? pc__cuda_rank_digits : pc__cuda_rank_long;
+    return PC_OK;
+}
+
+static pc_status prepare(pc_stream *stream, pc__cuda_ranking *r, ranker **way)
+{
+    if (!fits_block(r) && r->n > PC__CUDA_TILE)
+        return prepare_long(stream, r, way);
+    *way = !fits_block(r) ? pc__cuda_rank_short : are_few(r) ? pc__cuda_select_lists : pc__cuda_rank_lists;
+    if (!fits_block(r))
+        pack_lists(r);
+    return PC_OK;
 }
 
 PC__CUDA_KERNEL(sort)
@@ -100,24 +165,14 @@ PC__CUDA_KERNEL(sort)
                           .early = pc__cuda_early(stream),
                           .queue = pc__cuda_queue(stream)};
     r.lists = pc__outer_of(t, a->dim) * r.inner;
-    bool by_digits = false;
     if (r.lists * r.n == 0 || r.count == 0)
         return PC_OK;
     if (r.n > INT32_MAX || r.lists > INT32_MAX / ((r.n - 1) / PC__CUDA_TILE + 1))
         return pc__fail(PC_ERR_SHAPE, "sort: a tensor of shape %s along dimension %lld is too large on CUDA",
                         PC__SHAPE_OF(t), (long long)a->dim);
-    const bool in_block = fits_block(&r), few = are_few(&r) && (in_block || r.n > PC__CUDA_RADIX_TILE);
-    if (few && !in_block)
-        PC__TRY(cut_for_few(stream, &r));
-    else if (!in_block && r.n <= PC__CUDA_TILE)
-        pack_lists(&r);
-    else if (!in_block)
-        PC__TRY(cut_lists(stream, &r, &by_digits));
-    (few                    ? pc__cuda_select_lists
-     : in_block             ? pc__cuda_rank_lists
-     : r.n <= PC__CUDA_TILE ? pc__cuda_rank_short
-     : by_digits            ? pc__cuda_rank_digits
-                            : pc__cuda_rank_long)(&r, pc__data(t), pc__data(call->out[0]), pc__data(call->out[1]));
+    ranker *rank;
+    PC__TRY(prepare(stream, &r, &rank));
+    rank(&r, pc__data(t), pc__data(call->out[0]), pc__data(call->out[1]));
     return pc__cuda_launched(call);
 }
 

@@ -24,6 +24,7 @@ typedef struct pc__cuda_ranking {
     int descending, dtype;
     void *room[2];    /* where there is more than one tile */
     unsigned *digits; /* radix.cu: lists * PC__CUDA_RADIX_DIGITS * (tiles + 1) */
+    unsigned *bins;   /* select_digits.cu */
     int multiprocessors, early;
     cudaStream_t queue;
 } pc__cuda_ranking;
@@ -45,6 +46,17 @@ void pc__cuda_rank_lists(const pc__cuda_ranking *ranking, const void *from, void
  * tiles of PC__CUDA_RADIX_TILE at most; then a room has lists * tiles * count items of 8 bytes. */
 #define PC__CUDA_SELECT_LEFT 512
 void pc__cuda_select_lists(const pc__cuda_ranking *ranking, const void *from, void *values, int64_t *places);
+
+/* select_digits.cu: of long lists of such keys any number, where inner is 1. A tile is a block's, of whole PC__CUDA_SELECT_TILE, of
+ * which PC__CUDA_SELECT_BLOCKS fit a multiprocessor from compute capability 8.0 on; a room has lists * count items of 8 bytes, which are sorted as by radix.cu, and
+ * `bins` for each list PC__CUDA_SELECT_PASSES * PC__CUDA_SELECT_BINS words and then two for each pass, one more, and each tile. */
+enum {
+    PC__CUDA_SELECT_TILE = 2048,
+    PC__CUDA_SELECT_BLOCKS = 5,
+    PC__CUDA_SELECT_PASSES = 3, /* at most, of 11 bits each */
+    PC__CUDA_SELECT_BINS = 2048
+};
+void pc__cuda_select_digits(const pc__cuda_ranking *ranking, const void *from, void *values, int64_t *places);
 
 /* to[i] = how many of the n elements of `sorted`, of row i / each, are below values[i], or not above where `right` */
 typedef struct pc__cuda_search {
