@@ -164,8 +164,9 @@ static void long_lists(void **state)
     (void)state;
     static const struct {
         int64_t outer, rows, columns, count;
-    } sizes[] = {{1, 5, 8, 20000},  {2, 5, 70, 6500}, {1, 400, 2, 30000}, {1, 70000, 1, 40000}, {3, 300, 3, 7000},
-                 {1, 60000, 8, 40}, {1, 300, 7, 250}, {3, 2100, 8, 200},  {7, 40, 3, 60},       {400, 3, 1, 20}};
+    } sizes[] = {{1, 5, 8, 20000},  {2, 5, 70, 6500},   {1, 400, 2, 30000},   {1, 70000, 1, 40000}, {3, 300, 3, 7000},
+                 {1, 60000, 8, 40}, {1, 300, 7, 250},   {3, 2100, 8, 200},    {7, 40, 3, 60},       {400, 3, 1, 20},
+                 {1, 255, 8, 5001}, {1, 256, 68, 2500}, {1, 1000, 1, 140000}, {2, 9, 9, 3000}};
     static const pc_dtype dtypes[] = {PC_F32, PC_BF16, PC_I64, PC_U8};
     const pc_device cpu = {PC_CPU, 0};
     pc_seed(7);
@@ -210,6 +211,9 @@ static void far_out_of_range(void **state)
         pc_tensor *table = zeros(PC_SHAPE(19999, 1), PC_F32), *rows = zeros(PC_SHAPE(20000, 1), PC_F32);
         assert_fails_on_device(pc_index_add(table, 0, places, rows), PC_ERR_RANGE,
                                "index_add: entry 19999 of the index is 19999; it must be 0 to 19998");
+        places = pc_cast(pc_floor(pc_div_scalar(pc_arange(0, 20000, 1, PC_F64, test_device()), 2000)), PC_I64);
+        assert_fails_on_device(pc_index_add(zeros(PC_SHAPE(9, 1), PC_F32), 0, places, rows), PC_ERR_RANGE,
+                               "of the index is 9; it must be 0 to 8");
     }
     assert_no_leak();
 }

@@ -69,6 +69,36 @@ bool pc__cuda_are_few_rows(int dtype, int64_t count, int64_t outer, int64_t slic
     return has_kernel && in_32_bits && count <= (outer == 1 || slice >= LONG ? PC__CUDA_FEW_ROWS : CHEAP);
 }
 
+/* Entries of a chunk, where the sums of places are made of those of chunks (few_places.cu); 0: they are not. Chunks have more entries
+ * than there are places, so that what is made of them is less than they are. */
+static int64_t chunk_of(const pc__cuda_picking *p, int dtype)
+{
+    enum { LEAST = 2048, SOME = 64, MANY = 512 /* blocks */, MOST = 65535 };
+    const int64_t slabs = (p->outer * p->row + PC__CUDA_CHUNK_LANES - 1) / PC__CUDA_CHUNK_LANES;
+    const int64_t blocks = (p->count + PC__CUDA_LONG_CHUNK - 1) / PC__CUDA_LONG_CHUNK * slabs;
+    if ((dtype != PC_F32 && !pc__is_half((pc_dtype)dtype)) || p->n > PC__CUDA_FEW_PLACES || p->count < LEAST ||
+        p->count < 4 * p->n || p->count > INT32_MAX || slabs > MOST)
+        return 0;
+    if (p->n <= PC__CUDA_CHUNK / 2)
+        return blocks >= MANY ? PC__CUDA_LONG_CHUNK : PC__CUDA_CHUNK;
+    return blocks >= SOME ? PC__CUDA_LONG_CHUNK : 0;
+}
+
+/* The sums of few places. */
+static pc_status add_chunks(pc_stream *stream, const pc_call *call, pc__cuda_picking *p, int64_t chunk, bool packed,
+                            const void *before, const pc_tensor *picked)
+{
+    const pc_tensor *whole = call->out[0];
+    const size_t sum = pc__is_half(whole->dtype) ? sizeof(float) : pc_dtype_size(whole->dtype);
+    const int64_t chunks = (p->count + chunk - 1) / chunk,
+                  skip = ((const pc__index_attributes *)call->attributes)->skip;
+    p->parts = pc__cuda_scratch(stream, (size_t)(chunks * pc_tensor_count(whole)) * sum);
+    if (!p->parts)
+        return PC_ERR_MEMORY;
+    pc__cuda_add_few_places(p, whole->dtype, packed, skip, chunk, before, pc__data(picked), pc__data(whole));
+    return pc__cuda_launched(call);
+}
+
 /* whole = base (NULL: zeros) with what was picked added, or put in its place. */
 static pc_status put(pc_stream *stream, const pc_call *call, const pc_tensor *base, const pc_tensor *picked, bool add)
 {
@@ -92,6 +122,13 @@ static pc_status put(pc_stream *stream, const pc_call *call, const pc_tensor *ba
         return pc__cuda_launched(call);
     }
     const bool by_element = p.outer > 1 && p.row * bytes < NARROW;
+    if (add && p.n > 0 && !by_element) {
+        pc__cuda_picking by_units = p;
+        by_units.row = units;
+        const int64_t chunk = chunk_of(&by_units, whole->dtype);
+        if (chunk > 0)
+            return add_chunks(stream, call, &by_units, chunk, unit == 16, before, picked);
+    }
     const bool has_windows = add && !by_element && p.count > PC__CUDA_LONG_ROW;
     if (has_windows) /* sums of 16-bit numbers are floats */
         lists.beside_bytes = (size_t)((p.count - 1) / PC__CUDA_WINDOW + 1) * 2 * (size_t)(p.outer * p.row * bytes) *

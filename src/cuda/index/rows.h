@@ -47,6 +47,12 @@ enum { PC__CUDA_FEW_ROWS = 256 };
 void pc__cuda_add_few_rows(const pc__cuda_picking *picking, int dtype, int packed, int64_t skip, const void *base,
                            const void *picked, void *whole);
 
+/* The same where places are few, at most PC__CUDA_FEW_PLACES, and entries many: in chunks of PC__CUDA_CHUNK or PC__CUDA_LONG_CHUNK of
+ * them, for each of which `parts` has all units of `whole`, in the type in which they are added. */
+enum { PC__CUDA_FEW_PLACES = 1024, PC__CUDA_CHUNK = 512, PC__CUDA_LONG_CHUNK = 2048, PC__CUDA_CHUNK_LANES = 16 };
+void pc__cuda_add_few_places(const pc__cuda_picking *picking, int dtype, int packed, int64_t skip, int64_t chunk,
+                             const void *base, const void *picked, void *whole);
+
 /* Whether so many may be, of slices of so many units; of short ones each block has several, and goes through all entries. */
 bool pc__cuda_are_few_rows(int dtype, int64_t count, int64_t outer, int64_t slice);
 

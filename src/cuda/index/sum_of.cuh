@@ -9,7 +9,7 @@ namespace
 {
 
 /* N neighbours of T, as they are added. */
-template <class T, int N> struct sum_of {
+template <class T, int N> struct alignas(N * sizeof(pc::math<T>) < 16 ? N * sizeof(pc::math<T>) : 16) sum_of {
     typedef pc::math<T> M;
     M at[N];
 
