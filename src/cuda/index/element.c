@@ -62,6 +62,8 @@ pc_status pc__cuda_pick(pc_stream *stream, const pc_call *call, bool is_list)
         add_dimension(&p, picked->shape[d], d == dim ? 0 : whole->strides[d], is_list ? d == dim : picked->strides[d]);
     if (!p.dims)
         p.size[p.dims++] = 1;
+    for (int d = 0; d < p.dims && p.total < (int64_t)1 << 30; d++)
+        p.over[d] = pc__cuda_divisor_of(p.size[d]);
     pc__cuda_gather(&p, (int)pc_dtype_size(whole->dtype), pc__data(whole), pc__data(picked));
     return pc__cuda_launched(call);
 }

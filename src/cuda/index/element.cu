@@ -1,4 +1,4 @@
-/* element.cu: single elements by indices along a dimension. An index that is out of range goes into the stream's record; its
+/* element.cu: single elements put where indices along a dimension say. An index that is out of range goes into the stream's record; its
  * entry is left as it is. */
 #include "cuda/runtime/fault.cuh"
 #include "cuda/index/element.h"
@@ -39,29 +39,6 @@ __device__ __forceinline__ int64_t target_of(const pc__cuda_lists &p, int64_t at
         return (of_list.whole * p.n + place) * p.inner + of_row.rest;
     pc::fault(p.fault, PC__FAULT_INDEX, at, place, p.n);
     return -1;
-}
-
-template <class T>
-__global__ void __launch_bounds__(THREADS) gather(const __grid_constant__ pc__cuda_picks p, const T *whole, T *part)
-{
-    pc::wait_for_earlier();
-    for (int64_t i = thread_in_grid(); i < p.total; i += threads_of_grid()) {
-        int64_t place = p.is_list ? 0 : p.index[i], left = i, from = 0, entry = 0;
-        for (int d = 0; d < p.dims - 1; d++) {
-            const parted of(left, p.size[d]);
-            from += of.rest * p.from[d];
-            entry += of.rest * p.at[d];
-            left = of.whole;
-        }
-        from += left * p.from[p.dims - 1];
-        entry += left * p.at[p.dims - 1];
-        if (p.is_list)
-            place = p.index[entry];
-        if (place >= 0 && place < p.n)
-            part[i] = whole[from + place * p.along];
-        else
-            pc::fault(p.fault, PC__FAULT_INDEX, p.is_list ? entry : i, place, p.n);
-    }
 }
 
 template <class T>
@@ -141,21 +118,10 @@ __global__ void __launch_bounds__(THREADS) one_hot(const __grid_constant__ pc__c
     }
 }
 
-unsigned blocks_on(int multiprocessors, int64_t threads)
-{
-    const int64_t most = static_cast<int64_t>(multiprocessors) * 64, all = (threads + THREADS - 1) / THREADS;
-    return static_cast<unsigned>(all < most ? all : most);
-}
-
 unsigned blocks_for(const pc__cuda_lists *p, int64_t threads)
 {
-    return blocks_on(p->multiprocessors, threads);
-}
-
-template <class T> void gather_units(const pc__cuda_picks *p, const void *whole, void *part)
-{
-    pc::start(gather<T>, blocks_on(p->multiprocessors, p->total), THREADS, p->queue, p->early, *p,
-              static_cast<const T *>(whole), static_cast<T *>(part));
+    const int64_t most = static_cast<int64_t>(p->multiprocessors) * 64, all = (threads + THREADS - 1) / THREADS;
+    return static_cast<unsigned>(all < most ? all : most);
 }
 
 template <class T> void scatter_units(const pc__cuda_lists *p, const void *part, void *whole)
@@ -206,20 +172,6 @@ template <class Way> void by_dtype(const pc__cuda_lists *p, int dtype, const voi
 }
 
 } // namespace
-
-void pc__cuda_gather(const pc__cuda_picks *p, int bytes, const void *whole, void *part)
-{
-    switch (bytes) {
-    case 8:
-        return gather_units<uint64_t>(p, whole, part);
-    case 4:
-        return gather_units<uint32_t>(p, whole, part);
-    case 2:
-        return gather_units<uint16_t>(p, whole, part);
-    default:
-        return gather_units<uint8_t>(p, whole, part);
-    }
-}
 
 void pc__cuda_scatter_apart(const pc__cuda_lists *p, int bytes, const void *part, void *whole)
 {

@@ -3,6 +3,7 @@
 #define PC__CUDA_ELEMENT_H
 
 #include "cuda/index/sort.h"
+#include "cuda/shared/divisor.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,13 +17,14 @@ typedef struct pc__cuda_picks {
     int64_t total, n, along;
     int dims; /* at least 1 */
     int64_t size[PC__VIEW_DIMS], from[PC__VIEW_DIMS], at[PC__VIEW_DIMS];
-    int is_list; /* entries are for rows */
+    pc__cuda_divisor over[PC__VIEW_DIMS]; /* of sizes, where elements are fewer than 2^30 */
+    int is_list;                          /* entries are for rows */
     int multiprocessors, early;
     pc__cuda_fault *fault;
     cudaStream_t queue;
 } pc__cuda_picks;
 
-/* Elements of `bytes` bytes. */
+/* gather.cu: elements of `bytes` bytes. */
 void pc__cuda_gather(const pc__cuda_picks *picks, int bytes, const void *whole, void *part);
 
 /* whole, at the places that the index names, = base (NULL: 0) and the sum of what is for it; nothing else is written. For few
