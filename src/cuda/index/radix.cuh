@@ -31,9 +31,10 @@ __device__ __forceinline__ unsigned digit_of(const wide &item, unsigned shift)
     return static_cast<unsigned>(item.key >> shift) & (DIGITS - 1);
 }
 
-/* A pass reads from a source, whose of(list)(i) is an item, and writes to a sink by of(list).put(i, item). */
+/* A pass reads from a source, of(list), what load(i) brings and make(that, i) makes an item of, and writes to a sink by
+ * of(list).put(i, item). */
 template <class Item> struct from_items {
-    typedef Item I;
+    typedef Item I, raw;
     const I *items;
     int64_t n;
 
@@ -41,9 +42,13 @@ template <class Item> struct from_items {
     {
         return {items + list * n, n};
     }
-    __device__ __forceinline__ I operator()(unsigned i) const
+    __device__ __forceinline__ I load(unsigned i) const
     {
         return items[i];
+    }
+    __device__ __forceinline__ I make(const I &it, unsigned) const
+    {
+        return it;
     }
 };
 
@@ -60,6 +65,24 @@ template <class I> struct to_items {
         items[i] = item;
     }
 };
+
+/* Items from `first` on, so far from each other, all under way before the first is made; the last of all for those from `end` on. */
+template <int ITEMS, class From>
+__device__ __forceinline__ void load_items(const From &in, unsigned first, unsigned step, unsigned end,
+                                           typename From::I (&items)[ITEMS])
+{
+    typename From::raw raw[ITEMS];
+#pragma unroll
+    for (int k = 0; k < ITEMS; k++)
+        raw[k] = in.load(min(first + k * step, end - 1));
+#pragma unroll
+    for (int k = 0; k < ITEMS; k++) {
+        items[k] = in.make(raw[k], min(first + k * step, end - 1));
+        if (first + k * step >= end)
+            items[k] = From::I::last();
+    }
+}
+
 template <class From>
 __global__ void __launch_bounds__(THREADS) count_digits(const __grid_constant__ digit_pass p, From source)
 {
@@ -74,9 +97,7 @@ __global__ void __launch_bounds__(THREADS) count_digits(const __grid_constant__ 
     __syncthreads();
     const unsigned first = tile * TILE + threadIdx.x;
     I items[ITEMS];
-#pragma unroll
-    for (int k = 0; k < ITEMS; k++)
-        items[k] = in(min(first + k * THREADS, p.n - 1));
+    load_items(in, first, THREADS, p.n, items);
 #pragma unroll
     for (int k = 0; k < ITEMS; k++)
         if (first + k * THREADS < p.n)
@@ -238,13 +259,7 @@ __global__ void __launch_bounds__(THREADS, 3) scatter_digits(const __grid_consta
     __syncthreads();
     I items[ITEMS];
     unsigned ranks[ITEMS];
-#pragma unroll
-    for (int k = 0; k < ITEMS; k++) {
-        const unsigned i = first + (warp * ITEMS + k) * 32 + lane;
-        items[k] = in(min(i, p.n - 1));
-        if (i >= p.n)
-            items[k] = I::last();
-    }
+    load_items(in, first + warp * ITEMS * 32 + lane, 32, p.n, items);
     rank_items(items, ranks, p.shift, room.counts[warp]);
     __syncthreads();
     place_digits<I>(p, list, tile, room);

@@ -15,12 +15,7 @@ __global__ void __launch_bounds__(THREADS) sort_lists(unsigned n, unsigned last,
     const unsigned first = threadIdx.x / 32 * ITEMS * 32 + threadIdx.x % 32;
     narrow items[ITEMS];
     pc::wait_for_earlier();
-#pragma unroll
-    for (int k = 0; k < ITEMS; k++) {
-        items[k] = in(min(first + k * 32, n - 1));
-        if (first + k * 32 >= n)
-            items[k] = narrow::last();
-    }
+    load_items(in, first, 32, n, items);
 #pragma unroll 1
     for (unsigned shift = 0;; shift += 8) {
         pass(items, shift, room);

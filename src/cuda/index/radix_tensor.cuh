@@ -31,6 +31,7 @@ template <> __device__ __forceinline__ uint64_t whole_key(pc::bf16 x)
 
 template <class T> struct from_tensor {
     typedef item<T> I;
+    typedef T raw;
     const T *from;
     int64_t n, inner;
     bool down;
@@ -40,9 +41,13 @@ template <class T> struct from_tensor {
         const int64_t outer = quotient(list, inner);
         return {from + outer * n * inner + (list - outer * inner), n, inner, down};
     }
-    __device__ __forceinline__ I operator()(unsigned i) const
+    __device__ __forceinline__ T load(unsigned i) const
     {
-        return I::of(whole_key(from[i * inner]), i, down);
+        return from[i * inner];
+    }
+    __device__ __forceinline__ I make(T x, unsigned i) const
+    {
+        return I::of(whole_key(x), i, down);
     }
 };
 template <class U> struct to_tensors {

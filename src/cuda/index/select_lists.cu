@@ -65,13 +65,9 @@ __global__ void __launch_bounds__(THREADS)
     const To out = sink.of(blockIdx.x);
     narrow items[ITEMS];
     pc::wait_for_earlier();
-#pragma unroll
-    for (int k = 0; k < ITEMS; k++) {
-        items[k] = in(begin + min(threadIdx.x + k * THREADS, n - 1));
-        if (threadIdx.x + k * THREADS >= n)
-            items[k] = narrow::last();
-    }
-    uint64_t reach = in(begin).both >> highest >> 8 << highest << 8; /* what is above the digits is the same for all */
+    load_items(in, begin + threadIdx.x, THREADS, begin + n, items);
+    uint64_t reach = in.make(in.load(begin), begin).both >> highest >>
+                     8 << highest << 8; /* what is above the digits is the same for all */
     unsigned before = 0, shift = highest;
     for (;; shift -= 8) { /* no two items are equal: in the lowest digit of all the last one is alone */
         count_digits(items, reach, shift, room);

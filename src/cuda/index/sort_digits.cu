@@ -9,6 +9,7 @@ namespace
 /* What is left out, or names no place, comes behind all places. */
 struct from_index {
     typedef narrow I;
+    typedef int64_t raw;
     const int64_t *index, *list;
     int64_t inner, count, n, skip;
     pc__cuda_fault *fault;
@@ -18,9 +19,12 @@ struct from_index {
         const int64_t outer = quotient(l, inner);
         return {index, index + outer * count * inner + (l - outer * inner), inner, count, n, skip, fault};
     }
-    __device__ __forceinline__ I operator()(unsigned i) const
+    __device__ __forceinline__ int64_t load(unsigned i) const
     {
-        const int64_t place = list[i * inner];
+        return list[i * inner];
+    }
+    __device__ __forceinline__ I make(int64_t place, unsigned i) const
+    {
         const bool there = place >= 0 && place < n;
         if (!there)
             pc::fault(fault, PC__FAULT_INDEX, (list - index) + static_cast<long long>(i) * inner, place, n);
