@@ -303,11 +303,13 @@ static void any_number_of_classes(void **state)
 static void any_number_of_rows(void **state)
 {
     (void)state;
-    static const int sizes[][2] = {{2, 399},  {33, 200},  {41, 32},    {80, 28},
-                                   {300, 10}, {600, 599}, {2100, 130}, {MOST_ROWS, 7}};
+    static const int sizes[][2] = {{2, 399},  {33, 200}, {41, 32},   {80, 28},    {64, 80},      {19, 57},
+                                   {300, 57}, {300, 10}, {600, 599}, {2100, 130}, {MOST_ROWS, 7}};
     for (int i = 0; i < PC__COUNT(sizes); i++)
         for (int way = 0; way < 2; way++)
             check_classes(sizes[i][0], sizes[i][1], way ? PC_BF16 : PC_F32, way);
+    check_classes(19, 57, PC_F64, 1);
+    check_classes(300, 10, PC_F64, 0);
     assert_no_leak();
 }
 

@@ -1,10 +1,8 @@
 /* cross_entropy.cu: the loss of labels; its gradient: cross_entropy_backward.cu; both at once: cross_entropy_both.cu. */
-#include "cuda/loss/cross_entropy.cuh"
+#include "cuda/loss/cross_entropy_few.cuh"
 #include "cuda/reduce/cut.h"
 #include "cuda/shared/row.cuh"
 
-#define FEW_CLASSES 128   /* of which a lane has all loads under way at once, */
-#define LANE_CLASSES 8    /* so many: a row is a warp's, or that of a part of one */
 #define MANY_CLASSES 2048 /* for which a block takes a row, */
 #define SOME_CLASSES 512  /* or for so many, where a warp for each */
 #define SOME_ROWS 1024    /* row would leave a GPU idle */
@@ -12,59 +10,11 @@
 namespace
 {
 
-/* Over `team` neighbours of a warp, which is here as a whole. */
-template <class Join, class M> __device__ __forceinline__ M team_join(M value, int team)
-{
-    for (int distance = team / 2; distance > 0; distance /= 2)
-        value = Join()(value, __shfl_xor_sync(0xffffffffu, value, distance));
-    return value;
-}
-
-/* `team` threads of a warp for each row, whose elements they hold: the label's is found among them. norms[rows][2]: a row's
- * maximum, and the logarithm of its sum. */
-template <class T, class L>
-__global__ void __launch_bounds__(WIDE_THREADS)
-    few_classes(const T *__restrict__ x, long long pitch, const pc__cuda_targets to, pc::math<L> *__restrict__ norms,
-                long long rows, int classes, int team, double *sums, L *mean, pc__cuda_fault *fault)
-{
-    typedef pc::math<T> M;
-    const int lane = threadIdx.x % team, teams = blockDim.x / team;
-    const int behind = threadIdx.x % 32 / team; /* the warp's first team: its threads stay together */
-    totals all = {};
-    pc::wait_for_earlier();
-    for (long long first = (long long)blockIdx.x * teams + threadIdx.x / team - behind; first < rows;
-         first += (long long)gridDim.x * teams) {
-        const bool mine = first + behind < rows;
-        const long long r = mine ? first + behind : first;
-        const T *row = x + r * pitch;
-        const int64_t label = to.labels[r];
-        M value[LANE_CLASSES], own = 0;
-#pragma unroll
-        for (int u = 0; u < LANE_CLASSES; u++)
-            value[u] = lane + u * team < classes ? M(row[lane + u * team]) : M(-CUDART_INF);
-        running<T> a = running<T>::nothing();
-#pragma unroll
-        for (int u = 0; u < LANE_CLASSES; u++)
-            a.most = larger()(a.most, value[u]);
-        a.most = team_join<larger>(a.most, team);
-#pragma unroll
-        for (int u = 0; u < LANE_CLASSES; u++) {
-            a.sum += lane + u * team < classes ? exp_of(value[u] - a.base()) : M(0);
-            own = lane + u * team == label ? value[u] : own;
-        }
-        a.sum = team_join<plus>(a.sum, team);
-        own = team_join<plus>(own, team);
-        if (lane == 0 && mine)
-            add(all, to, a, target<T>{label, label >= 0 && label < classes, own}, r, classes, norms, fault);
-    }
-    give(all, to, sums, mean, norms + 2 * rows);
-}
-
 /* `team` threads for each row, which is read once. */
 template <class T, class L>
 __global__ void __launch_bounds__(WIDE_THREADS)
     more_classes(const T *__restrict__ x, long long pitch, const pc__cuda_targets to, pc::math<L> *__restrict__ norms,
-                 long long rows, unsigned classes, int team, double *sums, L *mean, pc__cuda_fault *fault)
+                 long long rows, unsigned classes, int team, totals *sums, L *mean, pc__cuda_fault *fault)
 {
     const int lane = threadIdx.x % team, teams = blockDim.x / team;
     totals all = {};
@@ -114,16 +64,13 @@ __global__ void __launch_bounds__(THREADS)
         if (lane == 0)
             add(all, to, a, wanted, r, classes, norms, fault);
     }
-    give(all, to, (double *)NULL, mean, norms + 2 * rows);
+    give(all, to, (totals *)NULL, mean, norms + 2 * rows);
 }
 
 /* Threads for a row. */
 int team_for(long long rows, long long classes)
 {
-    int team = 1;
-    while (team < 32 && team * LANE_CLASSES < classes)
-        team *= 2;
-    return classes > MANY_CLASSES || (classes > SOME_CLASSES && rows <= SOME_ROWS) ? threads_for(classes) : team;
+    return classes > MANY_CLASSES || (classes > SOME_CLASSES && rows <= SOME_ROWS) ? threads_for(classes) : 32;
 }
 
 struct spread {
@@ -145,6 +92,19 @@ spread spread_rows(long long rows, int team)
     return {1, threads};
 }
 
+/* The number of its blocks. */
+template <class T, class L>
+unsigned start_more_classes(cudaStream_t queue, int early, const pc__view *x, const pc__cuda_targets &to, L *loss,
+                            pc::math<L> *norms, totals *sums, pc__cuda_fault *fault)
+{
+    const long long rows = x->shape[0], classes = x->shape[1], pitch = x->strides[0];
+    const int team = team_for(rows, classes);
+    const spread s = spread_rows(rows, team);
+    (void)pc::start(more_classes<T, L>, s.blocks, s.threads, queue, early, (const T *)x->data, pitch, to, norms, rows,
+                    (unsigned)classes, team, sums, loss, fault);
+    return s.blocks;
+}
+
 template <class T, class L>
 void cross_entropy(cudaStream_t queue, int early, const pc__view *x, const pc__cuda_targets &to, L *loss,
                    pc::math<L> *norms, void *scratch, pc__cuda_fault *fault)
@@ -160,17 +120,12 @@ void cross_entropy(cudaStream_t queue, int early, const pc__view *x, const pc__c
                         (const running<T> *)between, norms, rows, (unsigned)classes, parts, loss, fault);
         return;
     }
-    const int team = team_for(rows, classes);
-    const spread s = spread_rows(rows, team);
-    if (classes <= FEW_CLASSES)
-        (void)pc::start(few_classes<T, L>, s.blocks, s.threads, queue, early, (const T *)x->data, pitch, to, norms,
-                        rows, (int)classes, team, (double *)scratch, loss, fault);
-    else
-        (void)pc::start(more_classes<T, L>, s.blocks, s.threads, queue, early, (const T *)x->data, pitch, to, norms,
-                        rows, (unsigned)classes, team, (double *)scratch, loss, fault);
-    if (s.blocks > 1)
-        (void)pc::start(loss_of_blocks<L>, 1, THREADS, queue, early, (const double *)scratch, (int)s.blocks, to, loss,
-                        norms + 2 * rows);
+    totals *sums = (totals *)scratch;
+    const unsigned blocks = classes <= FEW_CLASSES
+                                ? start_few_classes<T>(queue, early, x, to, loss, norms, sums, fault)
+                                : start_more_classes<T>(queue, early, x, to, loss, norms, sums, fault);
+    if (blocks > 1)
+        start_loss_of_blocks(queue, early, (const totals *)sums, blocks, to, loss, norms + 2 * rows);
 }
 
 /* Of logits in T, computed and given in L: T, or float for 16 bits. */

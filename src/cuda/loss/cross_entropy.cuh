@@ -46,8 +46,9 @@ template <class T> __device__ __forceinline__ target<T> target_of(const T *row, 
 }
 
 /* What rows lose, and how many count. */
-struct totals {
-    double loss, rows;
+struct alignas(16) totals {
+    double loss;
+    long long rows;
 };
 
 /* What a row loses that comes to `a`; its norms are noted, where there is a place. */
@@ -66,7 +67,7 @@ __device__ inline void add(totals &all, const pc__cuda_targets &to, const runnin
         report(fault, r, wanted.label, classes);
 }
 
-/* By what their sum is divided. */
+/* By what the loss of so many rows is divided. */
 __device__ __forceinline__ double divisor_of(const pc__cuda_targets &to, double rows)
 {
     return to.is_sum || (to.none_is_0 && rows == 0) ? 1 : rows;
@@ -85,18 +86,17 @@ __device__ __forceinline__ totals swapped(const totals &all, int distance)
 /* The totals of a block go to their places in `sums`, or, when the block is alone, as the loss to *loss. Of several, a
  * second kernel adds them up: the block that comes last would have to wait for memory three times. */
 template <class L>
-__device__ inline void give(totals all, const pc__cuda_targets &to, double *sums, L *loss, pc::math<L> *divisor)
+__device__ inline void give(totals all, const pc__cuda_targets &to, totals *sums, L *loss, pc::math<L> *divisor)
 {
     __shared__ totals room[WIDE_THREADS / 32];
     all = over_block(all, room);
     if (threadIdx.x != 0)
         return;
     if (gridDim.x > 1) {
-        sums[blockIdx.x] = all.loss;
-        sums[BLOCKS_MOST + blockIdx.x] = all.rows;
+        sums[blockIdx.x] = all;
         return;
     }
-    const double by = divisor_of(to, all.rows);
+    const double by = divisor_of(to, (double)all.rows);
     *loss = L((pc::math<L>)(all.loss / by));
     *divisor = (pc::math<L>)by;
 }
@@ -104,13 +104,21 @@ __device__ inline void give(totals all, const pc__cuda_targets &to, double *sums
 /* One block: the loss from the totals of `blocks` blocks. */
 template <class L>
 __global__ void __launch_bounds__(THREADS)
-    loss_of_blocks(const double *sums, int blocks, const pc__cuda_targets to, L *loss, pc::math<L> *divisor)
+    loss_of_blocks(const totals *sums, int blocks, const pc__cuda_targets to, L *loss, pc::math<L> *divisor)
 {
     totals all = {};
     pc::wait_for_earlier();
     for (int i = threadIdx.x; i < blocks; i += THREADS)
-        all.loss += sums[i], all.rows += sums[BLOCKS_MOST + i];
-    give(all, to, (double *)NULL, loss, divisor);
+        all = all + sums[i];
+    give(all, to, (totals *)NULL, loss, divisor);
+}
+
+template <class L>
+void start_loss_of_blocks(cudaStream_t queue, int early, const totals *sums, unsigned blocks,
+                          const pc__cuda_targets &to, L *loss, pc::math<L> *divisor)
+{
+    (void)pc::start(loss_of_blocks<L>, 1, blocks < THREADS ? (blocks + 31) / 32 * 32 : THREADS, queue, early, sums,
+                    (int)blocks, to, loss, divisor);
 }
 
 /* Of the team that has a row: a warp, or a block, which come here together, maybe again and again. */

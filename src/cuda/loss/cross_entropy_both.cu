@@ -86,7 +86,7 @@ template <class T> __device__ __forceinline__ void put_zeros(T *dx, int packs)
 template <class T, class L>
 __global__ void __launch_bounds__(LONG_THREADS, 2)
     both(const T *x, long long x_pitch, const pc__cuda_targets to, const L *g, T *dx, long long dx_pitch,
-         const pc::math<L> *divisor, long long rows, int classes, double *sums, L *loss, pc__cuda_fault *fault)
+         const pc::math<L> *divisor, long long rows, int classes, totals *sums, L *loss, pc__cuda_fault *fault)
 {
     typedef pc::math<L> M;
     typedef pc::row_pack<T> pack;
@@ -131,9 +131,8 @@ bool both_of(cudaStream_t queue, int early, const pc__view *x, const pc__cuda_ta
     (void)pc::start(count_rows<M>, 1, WIDE_THREADS, queue, early, to, rows, (int)classes, divisor);
     (void)pc::start_grid(both<T, L>, dim3(blocks), dim3(threads_for(classes)), shared, queue, early, (const T *)x->data,
                          pitch, to, (const L *)g, (T *)dx, dx_pitch, (const M *)divisor, rows, (int)classes,
-                         (double *)scratch, (L *)loss, fault);
-    (void)pc::start(loss_of_blocks<L>, 1, THREADS, queue, early, (const double *)scratch, (int)blocks, to, (L *)loss,
-                    divisor);
+                         (totals *)scratch, (L *)loss, fault);
+    start_loss_of_blocks(queue, early, (const totals *)scratch, blocks, to, (L *)loss, divisor);
     return true;
 }
 
