@@ -74,8 +74,8 @@ static bool is_few(const pc__cuda_channels *c)
     const int64_t channels = c->channels / c->groups, own = c->own * c->groups;
     const bool each = c->own == 1 && channels == c->spread;
     const int64_t most = may_be_long(c) ? PC__NORM_FEW_LONG : PC__NORM_FEW;
-    return c->batches / c->own * channels * c->inner <= most && own <= INT_MAX && !is_wide(c) &&
-           (each || (!c->dweight.at && !c->dbias.at));
+    return c->batches / c->own * channels * c->inner <= most && own <= INT_MAX && c->channels * c->inner <= INT_MAX &&
+           !is_wide(c) && (each || (!c->dweight.at && !c->dbias.at));
 }
 
 /* In one launch, where one will do. */
@@ -83,7 +83,7 @@ static bool at_once(const pc__cuda_channels *c)
 {
     const int64_t rows = c->backward || c->dtype == PC_F64 ? PC__NORM_COLUMN_ROWS_BOTH : PC__NORM_COLUMN_ROWS;
     if (is_few(c))
-        pc__cuda_channel_few(c);
+        c->backward ? pc__cuda_channel_few_backward(c) : pc__cuda_channel_few(c);
     else if (is_wide(c) && c->inner <= rows && c->channels <= INT_MAX)
         pc__cuda_channel_columns(c);
     else

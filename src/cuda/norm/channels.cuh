@@ -16,9 +16,22 @@ __device__ __forceinline__ M &coefficient(const pc__cuda_channels &c, long long 
     return static_cast<M *>(c.coefficients)[(own * PC__NORM_COEFFICIENTS + k) * c.channels + channel];
 }
 
+/* 1 / sqrt(x). In float32 by the special function units and a step of Newton's method, without the branches that a root and a
+ * division have, and as exact. */
+__device__ __forceinline__ float inverse_root_of(float x)
+{
+    const float near = rsqrtf(x), exact = fmaf(0.5f * near, fmaf(-x * near, near, 1.0f), near);
+    return exact == exact ? exact : near; /* of 0 and infinity */
+}
+
+__device__ __forceinline__ double inverse_root_of(double x)
+{
+    return 1 / root_of(x);
+}
+
 template <class T> __device__ __forceinline__ pc::math<T> rstd_of(const pc__cuda_channels &c, long long i)
 {
-    return 1 / root_of(parameters<T, 1>(c.variance, i, 0).at[0] + pc::math<T>(c.eps));
+    return inverse_root_of(parameters<T, 1>(c.variance, i, 0).at[0] + pc::math<T>(c.eps));
 }
 
 /* In both directions the same bits, for a gradient goes by whether it is above 0. */

@@ -50,9 +50,10 @@ void pc__cuda_channel_coefficients(const pc__cuda_channels *c);
 void pc__cuda_channel_join(const pc__cuda_channels *c);
 void pc__cuda_channel_apply(const pc__cuda_channels *c);
 
-/* All three in one, where what has statistics of its own is at most PC__NORM_FEW numbers, or PC__NORM_FEW_LONG; backward, where gradients of
- * parameters are wanted, with a parameter for each of the statistics. */
+/* All three in one, where what has statistics of its own is at most PC__NORM_FEW numbers, or PC__NORM_FEW_LONG, of batches below 2^31 each;
+ * backward, where gradients of parameters are wanted, with a parameter for each of the statistics. */
 void pc__cuda_channel_few(const pc__cuda_channels *c);
+void pc__cuda_channel_few_backward(const pc__cuda_channels *c);
 
 /* The same for batch_norm, channels last, of up to PC__NORM_COLUMN_ROWS_BOTH rows, and forward but in float64 of up to
  * PC__NORM_COLUMN_ROWS, as one tensor fits into registers: what has so many columns that a block for each would read sectors of

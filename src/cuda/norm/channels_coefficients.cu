@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(LANES == 32 ? 32 * WARPS : LANES) forward(pc__
         static_cast<M *>(c.found_mean)[i] = mean;
         static_cast<M *>(c.found_variance)[i] = variance;
     }
-    const M rstd = 1 / root_of(variance + M(c.eps));
+    const M rstd = inverse_root_of(variance + M(c.eps));
     for (long long channel = group * n + lane; channel < (group + 1) * n; channel += LANES) {
         coefficient<M>(c, own, 0, channel) = mean;
         coefficient<M>(c, own, 1, channel) = rstd * parameters<T, 1>(c.weight, channel / c.spread, 1).at[0];

@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(threads_of<W, ROWS>, blocks_of<W, ROWS>(EACH))
 #pragma unroll
     for (int j = 0; j < W; j++) {
         variance.at[j] /= M(c.inner);
-        by.at[j] = 1 / root_of(variance.at[j] + M(c.eps)) * weight.at[j];
+        by.at[j] = inverse_root_of(variance.at[j] + M(c.eps)) * weight.at[j];
     }
     if (s.rows && s.row == 0) {
         put<M, W>(c.found_mean, s.channel, mean);

@@ -50,7 +50,7 @@ template <class T> __global__ void __launch_bounds__(THREADS) forward(pc__cuda_c
     const moments<M> all = all_parts<false>(c, channel, room);
     if (threadIdx.x >= CHANNELS || channel >= c.channels)
         return;
-    const M variance = all.second / all.count, rstd = 1 / root_of(variance + M(c.eps));
+    const M variance = all.second / all.count, rstd = inverse_root_of(variance + M(c.eps));
     static_cast<M *>(c.found_mean)[channel] = all.first;
     static_cast<M *>(c.found_variance)[channel] = variance;
     coefficient<M>(c, 0, 0, channel) = all.first;

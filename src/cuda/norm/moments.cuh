@@ -23,6 +23,16 @@ template <class M> __device__ __forceinline__ pair<M> swapped(const pair<M> &val
     return {::swapped(value.first, distance), ::swapped(value.second, distance)};
 }
 
+/* A number or a pair, over a warp; every thread gets the sum. */
+template <class V> __device__ __forceinline__ V warp_total(V value)
+{
+    using ::swapped;
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2)
+        value = value + swapped(value, distance);
+    return value;
+}
+
 template <class M> struct moments {
     M count, first, second;
 };
