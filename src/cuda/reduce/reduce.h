@@ -63,16 +63,16 @@ enum { PC__SHORT_FOLDS = 2 };
  * side in the output, or with `across` results do, and parts one behind the other. */
 typedef struct pc__cuda_short {
     unsigned results;
-    int n, lanes, across;
-    double divisor; /* as above */
-    int least;      /* as above */
+    int n, lanes, across; /* powers of 2: threads of a result, results side by side in a block or 0 */
+    double divisor;       /* as above */
+    int least;            /* as above */
     unsigned parts;
     int64_t whole;
     int64_t step;
     int folds;
     unsigned fold[PC__SHORT_FOLDS];
     int64_t above[PC__SHORT_FOLDS];
-    int dims; /* at least 1 */
+    int dims; /* 0 of one result: stride[0] is 0 */
     unsigned size[PC__VIEW_DIMS];
     int64_t stride[PC__VIEW_DIMS];
     int early;

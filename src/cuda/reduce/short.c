@@ -15,9 +15,11 @@ static int lanes_for(int64_t n, int64_t results)
     return lanes;
 }
 
-/* Dimension d of what is kept, in front of those that are there. */
+/* Another dimension of what is kept, which takes a division to find its way in where it is not the first. */
 static void keep(pc__cuda_short *s, int64_t size, int64_t stride)
 {
+    if (size == 1)
+        return;
     s->size[s->dims] = (unsigned)size;
     s->stride[s->dims++] = stride;
 }
@@ -53,8 +55,6 @@ static pc__cuda_short with_gaps(const pc__reduce_attributes *a, const pc_tensor 
     for (int d = t->ndim - 1; d >= 0; d--)
         if (t->shape[d] > 1 && a->kept_shape[d] == 1)
             fold(&s, &length, t->shape[d], t->strides[d]);
-    if (!s.dims)
-        keep(&s, 1, 1);
     s.lanes = s.step > least && results >= MANY ? 1 : lanes_for(s.n, results);
     if (sums && s.step > least && beside == least && results < MANY && results > 1) {
         s.lanes = PC__MIN(s.lanes, PC__SHORT_LANES / WARP);

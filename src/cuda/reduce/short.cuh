@@ -23,10 +23,10 @@ struct short_part {
 
 __device__ __forceinline__ short_part short_part_of(const pc__cuda_short &s)
 {
-    const unsigned id =
-        s.across ? blockIdx.x * s.across + threadIdx.x % s.across : (blockIdx.x * blockDim.x + threadIdx.x) / s.lanes;
-    short_part p = {min(id, s.results - 1), 0, s.n, false, 0, 0};
-    p.lane = static_cast<int>(s.across ? threadIdx.x / s.across : threadIdx.x % s.lanes);
+    const unsigned beside = s.across ? s.across : s.lanes, low = threadIdx.x & (beside - 1); /* a power of 2 */
+    const unsigned high = (s.across ? threadIdx.x : blockIdx.x * blockDim.x + threadIdx.x) >> (__ffs(beside) - 1);
+    const unsigned id = s.across ? blockIdx.x * beside + low : high;
+    short_part p = {min(id, s.results - 1), static_cast<int>(s.across ? high : low), s.n, false, 0, 0};
     p.writes = p.lane == 0 && id < s.results;
     unsigned left = p.result;
     if (s.parts > 1) {
@@ -35,6 +35,7 @@ __device__ __forceinline__ short_part short_part_of(const pc__cuda_short &s)
         p.begin = part * static_cast<long long>(s.n);
         p.n = static_cast<int>(min(static_cast<long long>(s.n), s.whole - p.begin));
     }
+#pragma unroll 1
     for (int d = s.dims - 1; d > 0; d--) {
         const unsigned above = left / s.size[d];
         p.first += static_cast<long long>(left - above * s.size[d]) * s.stride[d];
