@@ -60,16 +60,19 @@ __device__ inline void finish_some(const pc__cuda_linear &l, int row, int column
         finish<T>(l, row, column + j, place[j]);
 }
 
-/* Add up the parts of a tile, give(i, value) for each element: four neighbours to a thread, the parts shared by SHARES
- * groups of threads where the tile has fewer fours than there are threads. 20 parts are under way together; 3200 inputs
- * are 17. */
+/* Add up the parts of a tile, of which so many rows and columns exist, if not more than the tile has: give(i, value) for each
+ * of their elements, and for what is left of fours. Four neighbours to a thread, the parts shared by SHARES groups of threads where the tile has fewer fours than there are
+ * threads. 20 parts are under way together; 3200 inputs are 17. */
 template <class L, class Give>
-__device__ inline void join(const float *parts, int splits, float *shared, const Give &give)
+__device__ inline void join(const float *parts, int splits, int rows, int columns, float *shared, const Give &give)
 {
     constexpr int FOURS = L::TILE / 4, SHARES = FOURS < THREADS ? THREADS / FOURS : 1, AT_ONCE = 10;
-    const int share = threadIdx.x / FOURS;
+    constexpr int TOGETHER = THREADS / SHARES;
+    const int share = threadIdx.x / TOGETHER, across = parts_of(min(columns, L::COLUMNS), 4),
+              fours = min(rows, L::ROWS) * across;
 #pragma unroll 1
-    for (int mine = threadIdx.x % FOURS * 4; mine < L::TILE; mine += THREADS * 4) {
+    for (int four = threadIdx.x % TOGETHER; four < fours; four += TOGETHER) {
+        const int mine = four / across * L::COLUMNS + four % across * 4;
         float4 sum = make_float4(0, 0, 0, 0);
 #pragma unroll 1
         for (int first = share; first < splits; first += AT_ONCE * SHARES) {
@@ -83,16 +86,16 @@ __device__ inline void join(const float *parts, int splits, float *shared, const
             for (int s = 0; s < AT_ONCE; s++)
                 sum = sum_of(sum, part[s]);
         }
-        *reinterpret_cast<float4 *>(shared + share * L::TILE + mine) = sum;
+        *reinterpret_cast<float4 *>(shared + (share * FOURS + four) * 4) = sum;
     }
     __syncthreads();
 #pragma unroll 1
-    for (int i = threadIdx.x; i < L::TILE; i += THREADS) {
+    for (int i = threadIdx.x; i < fours * 4; i += THREADS) {
         float value = shared[i];
 #pragma unroll
         for (int k = 1; k < SHARES; k++)
             value += shared[k * L::TILE + i];
-        give(i, value);
+        give(i / 4 / across * L::COLUMNS + i / 4 % across * 4 + i % 4, value);
     }
 }
 
@@ -114,7 +117,7 @@ __global__ void __launch_bounds__(THREADS)
                             finish_some<T>(l, r, c, value, there, shared + i);
                     });
     if (splits > 1 && pc::comes_last(l.counters + at, splits))
-        join<L>(parts, splits, shared, [&](int i, float value) {
+        join<L>(parts, splits, L::ROWS, L::COLUMNS, shared, [&](int i, float value) {
             const int r = row + i / L::COLUMNS, c = column + i % L::COLUMNS;
             if (r < l.m && c < l.n)
                 finish<T>(l, r, c, value);
@@ -177,9 +180,9 @@ __global__ void __launch_bounds__(THREADS, 4)
     if (sums && threadIdx.x < L::ROWS && row + threadIdx.x < l.n)
         store_gradient<T>(l.db, l.narrow, row + threadIdx.x, static_cast<float>(sum));
     if (!weights && splits > 1 && pc::comes_last(l.counters + at, splits))
-        join<L>(parts, splits, shared, [&](int i, float value) {
+        join<L>(parts, splits, l.m - row, l.k - column, shared, [&](int i, float value) {
             const int r = row + i / L::COLUMNS, c = column + i % L::COLUMNS;
-            if (r < l.m && c < l.k)
+            if (c < l.k)
                 static_cast<T *>(l.dx)[r * l.k + c] = T(value);
         });
 }
