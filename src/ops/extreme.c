@@ -13,6 +13,8 @@ static pc_status extreme(int op, pc_tensor *t, unsigned mask, bool keepdim, bool
     if (a.reduced == 0)
         return pc__fail(PC_ERR_SHAPE, "%s: a tensor of shape %s has no elements to compare", pc__ops[op].name,
                         PC__SHAPE_OF(t));
+    if (!value && a.reduced == 1)
+        return (*index = pc_zeros(pc_shape_of(a.ndim, a.shape), PC_I64, pc_tensor_device(t))) ? PC_OK : PC_ERR_MEMORY;
     a.whole = whole;
     a.places = !value;
     return pc__reduce_once(op, t, mask, keepdim, PC__GAPS_STATES, a, (pc_tensor * *[]){value, index});

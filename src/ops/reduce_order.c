@@ -70,7 +70,7 @@ static lie lie_of(const pc_tensor *t, unsigned mask)
  * short and not side by side, in no case where that would be slow. */
 static bool takes_gaps(const pc_tensor *t, unsigned mask)
 {
-    enum { LONG = 4096, FEW = 1 << 18, MANY = 65536 };
+    enum { LONG = 4096, FEW = 1 << 18, MANY = 32768 };
     if (t->storage->device.type != PC_CUDA || !pc__reduce_is_run(t, mask))
         return false;
     const lie l = lie_of(t, mask);

@@ -339,6 +339,50 @@ static void norms_of_large_numbers(void **state)
     assert_no_leak();
 }
 
+enum { KINDS = 10 };
+
+/* Kinds that have the same bits in any order, and the variance last, as float32. */
+static void kinds_of(pc_tensor *x, int dim, pc_tensor *result[KINDS])
+{
+    const pc_shape dims = PC_SHAPE(dim);
+    pc_tensor *at, *most = pc_max_dim(x, dim, false, &at);
+    pc_tensor *const kinds[KINDS] = {pc_norm_dims(x, 1, dims, false),
+                                     pc_norm_dims(x, INFINITY, dims, false),
+                                     pc_prod_dim(pc_sign(x), dim, false),
+                                     pc_prod_dim(x, dim, false),
+                                     pc_cast(pc_any_dims(x, dims, false), PC_F32),
+                                     pc_cast(pc_all_dims(x, dims, false), PC_F32),
+                                     most,
+                                     pc_cast(at, PC_F32),
+                                     pc_cast(pc_argmin(x, dim, false), PC_F32),
+                                     pc_var_dims(x, dims, 0, false)};
+    memcpy(result, kinds, sizeof kinds);
+}
+
+/* Every second along a dimension of few or many results, as of a copy without gaps. */
+static void kinds_of_gapped_views(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = {{5, 7, 60},  {70, 3, 33},  {2, 300, 17},
+                                        {40, 1, 70}, {9, 2, 4000}, {6, 150, 260}};
+    for (int i = 0; i < PC__COUNT(shapes) * 3; i++)
+        for (int dim = 0; dim < 3; dim++)
+            PC_SCOPE {
+                pc_shape shape = pc_shape_of(3, shapes[i / 3]);
+                shape.dim[i % 3] = 2 * shape.dim[i % 3] + 1;
+                pc_seed((uint64_t)i);
+                pc_tensor *all = pc_sub_scalar(pc_floor(pc_mul_scalar(pc_rand(shape, PC_F32, test_device()), 3)), 1);
+                pc_tensor *x = pc_slice(all, i % 3, 1, shape.dim[i % 3], 2), *got[KINDS], *want[KINDS];
+                kinds_of(x, dim, got);
+                kinds_of(pc_contiguous(x), dim, want);
+                for (int k = 0; k < KINDS; k++) {
+                    assert_not_null_ok(got[k]);
+                    assert_close(pc_item(pc_max(pc_abs(pc_sub(got[k], want[k])))), 0, k == KINDS - 1 ? 1e-6 : 0);
+                }
+            }
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(norms_of_zeros),
     cmocka_unit_test(norms_of_large_numbers),
@@ -349,6 +393,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(long_dots_are_exact_enough),
     cmocka_unit_test(dots_of_vectors_with_gaps),
     cmocka_unit_test(kinds_of_any_size),
+    cmocka_unit_test(kinds_of_gapped_views),
 };
 
 int main(void)

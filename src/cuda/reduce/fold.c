@@ -30,7 +30,7 @@ static pc_status run(pc_stream *stream, const pc_call *call, const pc__reduce_at
     pc__cuda_short gaps;
     if (pc__is_contiguous(x))
         return run_cut(stream, call, a, fold, pc__cuda_vector_of(fold->from), launch);
-    (void)pc__cuda_plan_short(stream, a, x, 1, false, &gaps);
+    (void)pc__cuda_plan_short(stream, a, x, 1, PC__SHORT_OTHERS, &gaps);
     fold->gaps = &gaps;
     fold->how.divisor = a->divisor;
     launch(fold);

@@ -145,7 +145,8 @@ PC__CUDA_KERNEL(sum)
     }
     const bool anywhere = begins_anywhere(a, t);
     pc__cuda_short some;
-    if (pc__cuda_plan_short(stream, a, t, pc__cuda_pack_at(a, pc__data(t), pc__cuda_vector_of(dtype)), true, &some))
+    if (pc__cuda_plan_short(stream, a, t, pc__cuda_pack_at(a, pc__data(t), pc__cuda_vector_of(dtype)), PC__SHORT_SUMS,
+                            &some))
         return sum_short(stream, call, &some, between);
     int64_t fold;
     const pc__reduce_attributes rows = with_rows_together(a, t, &fold);
@@ -216,7 +217,7 @@ static pc_status extreme(pc_stream *stream, const pc_call *call, int least)
         return pc__cuda_launched(call);
     }
     pc__cuda_short some;
-    if (pc__cuda_plan_short(stream, a, t, 1, false, &some)) {
+    if (pc__cuda_plan_short(stream, a, t, 1, PC__SHORT_EXTREMES, &some)) {
         some.least = least;
         pc__cuda_short_max(&some, pc__data(t), dtype, values_of(call), pc__data(call->out[1]));
         return pc__cuda_launched(call);

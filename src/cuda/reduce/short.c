@@ -39,7 +39,7 @@ static void fold(pc__cuda_short *s, int64_t *length, int64_t size, int64_t strid
 }
 
 /* An input with gaps (ops/reduce.c says which): its reduced dimensions are one to memory, or for sums up to three. */
-static pc__cuda_short with_gaps(const pc__reduce_attributes *a, const pc_tensor *t, bool sums)
+static pc__cuda_short with_gaps(const pc__reduce_attributes *a, const pc_tensor *t, bool side_by_side)
 {
     enum { MANY = 65536, BLOCK = 128 };
     pc__cuda_short s = {.n = (int)a->reduced, .step = 1, .parts = 1};
@@ -55,8 +55,8 @@ static pc__cuda_short with_gaps(const pc__reduce_attributes *a, const pc_tensor 
     for (int d = t->ndim - 1; d >= 0; d--)
         if (t->shape[d] > 1 && a->kept_shape[d] == 1)
             fold(&s, &length, t->shape[d], t->strides[d]);
-    s.lanes = s.step > least && results >= MANY ? 1 : lanes_for(s.n, results);
-    if (sums && s.step > least && beside == least && results < MANY && results > 1) {
+    s.lanes = s.step > least && results >= (side_by_side ? MANY : MANY / 2) ? 1 : lanes_for(s.n, results);
+    if (side_by_side && s.step > least && beside == least && results < MANY && results > 1) {
         s.lanes = PC__MIN(s.lanes, PC__SHORT_LANES / WARP);
         for (s.across = 2; s.across < results && s.across < PC__MAX(WARP, BLOCK / s.lanes); s.across *= 2)
             ;
@@ -111,13 +111,13 @@ static pc__cuda_short without_gaps(const pc__reduce_attributes *a)
     return s;
 }
 
-bool pc__cuda_plan_short(pc_stream *stream, const pc__reduce_attributes *a, const pc_tensor *t, int pack, bool sums,
-                         pc__cuda_short *s)
+bool pc__cuda_plan_short(pc_stream *stream, const pc__reduce_attributes *a, const pc_tensor *t, int pack,
+                         pc__short_kind kind, pc__cuda_short *s)
 {
     const bool gaps = !pc__is_contiguous(t);
-    if (!gaps && !is_short(a, pc_dtype_size(t->dtype), pack, sums))
+    if (!gaps && !is_short(a, pc_dtype_size(t->dtype), pack, kind == PC__SHORT_SUMS))
         return false;
-    *s = gaps ? with_gaps(a, t, sums) : without_gaps(a);
+    *s = gaps ? with_gaps(a, t, kind != PC__SHORT_OTHERS) : without_gaps(a);
     s->results = (unsigned)(a->outer * a->inner);
     s->divisor = 1;
     s->queue = pc__cuda_queue(stream);

@@ -14,6 +14,22 @@ template <class T, class Order> __device__ __forceinline__ void meet_neighbours(
     }
 }
 
+/* Over a block's threads of each of the results that it has side by side, for the first of them. */
+template <class T, class Order>
+__device__ __forceinline__ void meet_column(leader<T, Order> &best, int lanes, int across)
+{
+    __shared__ leader<T, Order> bests[PC__SHORT_LANES];
+    bests[threadIdx.x] = best;
+    for (int half = lanes / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half * across) {
+            const leader<T, Order> other = bests[threadIdx.x + half * across];
+            best.meet(other.value, other.place);
+            bests[threadIdx.x] = best;
+        }
+    }
+}
+
 template <class T, class Order>
 __global__ void __launch_bounds__(PC__SHORT_LANES)
     short_extremes(const __grid_constant__ pc__cuda_short s, const T *__restrict__ in, T *__restrict__ out,
@@ -36,10 +52,14 @@ __global__ void __launch_bounds__(PC__SHORT_LANES)
         for (int k = 0; k < SHORT_AT_ONCE; k++)
             best.see(v[k], at + k * s.lanes);
     }
-    meet_neighbours(best, min(s.lanes, WARP));
-    if (s.lanes > WARP) {
-        best = of_warps(best, s.lanes);
-        meet_neighbours(best, s.lanes / WARP);
+    if (s.across) {
+        meet_column(best, s.lanes, s.across);
+    } else {
+        meet_neighbours(best, min(s.lanes, WARP));
+        if (s.lanes > WARP) {
+            best = of_warps(best, s.lanes);
+            meet_neighbours(best, s.lanes / WARP);
+        }
     }
     if (p.writes) {
         put(out, p.result, best.value);
