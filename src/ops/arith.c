@@ -81,6 +81,20 @@ pc_tensor *pc__with_number(int op, pc_tensor *a, double b, bool first)
     return result;
 }
 
+pc_tensor *pc__with_parameter(int op, pc_tensor *a, pc_tensor *b, double parameter)
+{
+    const pc__number number = {.value = parameter};
+    if (!a || !b || a->dtype == b->dtype)
+        return pc__call(op, (pc_tensor *[]){a, b}, 2, &number, sizeof number);
+    const pc_dtype dtype = pc__promote(a, b);
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        pc_tensor *in[2] = {pc__as_dtype(a, dtype), pc__as_dtype(b, dtype)};
+        result = pc_keep(pc__call(op, in, 2, &number, sizeof number));
+    }
+    return result;
+}
+
 pc_tensor *pc_add_scalar(pc_tensor *a, double b)
 {
     PC__NEED_OR(NULL, a);

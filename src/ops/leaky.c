@@ -25,29 +25,18 @@ pc_tensor *pc_elu(pc_tensor *a, double alpha)
     return leaky(PC__OP_elu, a, alpha);
 }
 
-static pc_status by_slope(pc__grad *grad, int slope)
+static pc_status through(pc__grad *grad, int backward)
 {
     const pc__number *number = grad->attributes;
-    pc_tensor *value = pc__with_number(slope, grad->in[0], number->value, false);
-    return pc__set_grad(grad, 0, pc_mul(grad->out_grad[0], value));
+    return pc__set_grad(grad, 0, pc__with_parameter(backward, grad->out_grad[0], grad->in[0], number->value));
 }
 
 pc_status pc__grad_leaky_relu(pc__grad *grad)
 {
-    return by_slope(grad, PC__OP_leaky_relu_slope);
+    return through(grad, PC__OP_leaky_relu_backward);
 }
 
 pc_status pc__grad_elu(pc__grad *grad)
 {
-    return by_slope(grad, PC__OP_elu_slope);
-}
-
-pc_status pc__grad_leaky_relu_slope(pc__grad *grad)
-{
-    return pc__no_gradient(grad);
-}
-
-pc_status pc__grad_elu_slope(pc__grad *grad)
-{
-    return pc__no_gradient(grad);
+    return through(grad, PC__OP_elu_backward);
 }

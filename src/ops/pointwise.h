@@ -7,6 +7,7 @@ enum pc__pointwise {
     PC__POINTWISE_##name, PC__POINTWISE_##name##_backward,
 #define PC__UNARY(name, dtypes, cost, flags, f) PC__POINTWISE_##name,
 #define PC__BINARY(name, dtypes, cost, flags, f) PC__POINTWISE_##name,
+#define PC__PARAMETRIC(name, cost, f) PC__POINTWISE_##name,
 #include "ops/pointwise.def"
     PC__POINTWISE_COUNT
 };

@@ -51,8 +51,8 @@ pc_tensor *pc_pow_scalar(pc_tensor *a, double b)
     return result;
 }
 
-/* What a gradient is made of: in float32 where they have 16 bits, since it takes several steps. Functions of elements all of
- * them, which a recording makes one call of. */
+/* What a gradient by two tensors is made of: in float32 where they have 16 bits, since it takes several steps. Functions of
+ * elements all of them, which a recording makes one call of. */
 typedef struct parts {
     pc_tensor *g, *a, *b, *power;
 } parts;
@@ -69,13 +69,9 @@ static pc_tensor *gated(pc_tensor *slope, pc_tensor *gate)
 }
 
 /* b a^(b - 1), and 0 where b is. */
-static pc_tensor *along_base(parts p, const pc__number *number)
+static pc_tensor *along_base(parts p)
 {
-    if (!number)
-        return gated(pc_mul(p.g, pc_mul(p.b, pc_pow(p.a, pc_sub_scalar(p.b, 1)))), pc_abs(p.b));
-    if (number->value == 0)
-        return pc_zeros(pc_tensor_shape(p.a), pc_tensor_dtype(p.g), pc_tensor_device(p.g));
-    return pc_mul(p.g, pc_mul_scalar(pc_pow_scalar(p.a, number->value - 1), number->value));
+    return gated(pc_mul(p.g, pc_mul(p.b, pc_pow(p.a, pc_sub_scalar(p.b, 1)))), pc_abs(p.b));
 }
 
 /* a^b log(a), and 0 where a is and b is not below. */
@@ -84,14 +80,23 @@ static pc_tensor *along_exponent(parts p)
     return gated(pc_mul(p.g, pc_mul(p.power, pc_log(p.a))), pc_maximum(pc_abs(p.a), pc_neg(p.b)));
 }
 
+/* What comes back may be wider than the base. */
+static pc_status by_number(pc__grad *grad, double b)
+{
+    const int op = b == 3 ? PC__OP_cube_backward : PC__OP_pow_backward;
+    pc_tensor *slope = pc__with_parameter(op, grad->out_grad[0], grad->in[0], b);
+    return pc__set_grad(grad, 0, pc__as_dtype(slope, (pc_dtype)grad->in_meta[0].dtype));
+}
+
 pc_status pc__grad_pow(pc__grad *grad)
 {
-    const pc__number *number = grad->n_in == 1 ? grad->attributes : NULL;
-    parts p = {wide(grad->out_grad[0]), wide(grad->in[0]), number ? NULL : wide(grad->in[1]), wide(grad->out[0])};
+    if (grad->n_in == 1)
+        return by_number(grad, ((const pc__number *)grad->attributes)->value);
+    parts p = {wide(grad->out_grad[0]), wide(grad->in[0]), wide(grad->in[1]), wide(grad->out[0])};
     for (int i = 0; i < grad->n_in; i++)
         if (grad->needs[i]) {
             const pc__meta *meta = &grad->in_meta[i];
-            pc_tensor *slope = pc__sum_to(i == 0 ? along_base(p, number) : along_exponent(p), meta->ndim, meta->shape);
+            pc_tensor *slope = pc__sum_to(i == 0 ? along_base(p) : along_exponent(p), meta->ndim, meta->shape);
             PC__TRY(pc__set_grad(grad, i, pc__as_dtype(slope, (pc_dtype)meta->dtype)));
         }
     return PC_OK;

@@ -10,6 +10,7 @@ int pc__region_function(const pc__op *op)
     [PC__OP_##name] = 1 + PC__POINTWISE_##name, [PC__OP_##name##_backward] = 1 + PC__POINTWISE_##name##_backward,
 #define PC__UNARY(name, dtypes, cost, flags, f) [PC__OP_##name] = 1 + PC__POINTWISE_##name,
 #define PC__BINARY(name, dtypes, cost, flags, f) [PC__OP_##name] = 1 + PC__POINTWISE_##name,
+#define PC__PARAMETRIC(name, cost, f) [PC__OP_##name] = 1 + PC__POINTWISE_##name,
 #include "ops/pointwise.def"
         [PC__OP_cast] = 1 + PC__REGION_CAST, [PC__OP_copy] = 1 + PC__REGION_CAST};
     return functions[op->index] - 1;
@@ -21,9 +22,19 @@ static const char *name_of(int function)
 #define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative) #name, #name "_backward",
 #define PC__UNARY(name, dtypes, cost, flags, f) #name,
 #define PC__BINARY(name, dtypes, cost, flags, f) #name,
+#define PC__PARAMETRIC(name, cost, f) #name,
 #include "ops/pointwise.def"
         "cast"};
     return names[function];
+}
+
+static bool has_number(const pc__region_step *s)
+{
+    static const bool parametric[PC__POINTWISE_COUNT + 1] = {
+#define PC__PARAMETRIC(name, cost, f) [PC__POINTWISE_##name] = true,
+#include "ops/pointwise.def"
+    };
+    return s->a == PC__REGION_NUMBER || s->b == PC__REGION_NUMBER || parametric[s->function];
 }
 
 void pc__region_add_steps(pc__text *text, const pc_call *call)
@@ -31,7 +42,7 @@ void pc__region_add_steps(pc__text *text, const pc_call *call)
     const pc__region *r = call->attributes;
     for (int i = 0; call->op->index == PC__OP_region && i < r->steps; i++) {
         pc__text_add(text, "%s%s", i ? ", " : " = ", name_of(r->step[i].function));
-        if (r->step[i].a == PC__REGION_NUMBER || r->step[i].b == PC__REGION_NUMBER)
+        if (has_number(&r->step[i]))
             pc__text_add(text, " %g", (double)r->number[i]);
     }
 }

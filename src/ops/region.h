@@ -43,7 +43,7 @@ typedef struct pc__region {
     pc__region_in in[PC__REGION_IN];
     pc__region_step step[PC__REGION_STEPS];
     uint8_t out[PC__REGION_OUT];    /* values of steps */
-    float number[PC__REGION_STEPS]; /* of each step */
+    float number[PC__REGION_STEPS]; /* of each step: in the place of a value, or its function's parameter */
 } pc__region;
 
 #endif

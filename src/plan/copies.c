@@ -109,6 +109,7 @@ static int cost_of(const pc_call *call)
     [PC__OP_##name] = cost, [PC__OP_##name##_backward] = cost,
 #define PC__UNARY(name, dtypes, cost, flags, f) [PC__OP_##name] = cost,
 #define PC__BINARY(name, dtypes, cost, flags, f) [PC__OP_##name] = cost,
+#define PC__PARAMETRIC(name, cost, f) [PC__OP_##name] = cost,
 #include "ops/pointwise.def"
     };
     return costs[call->op->index];

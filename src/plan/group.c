@@ -133,6 +133,8 @@ static void add_step(pc__group *g, const pc__plan_node *node, const int value[2]
                                                    .a = (uint8_t)a,
                                                    .b = (uint8_t)b,
                                                    .dtype = node->call->out[0]->dtype};
+    if (!number)
+        number = pc__parameter_of(node->call);
     g->region.number[g->members] = number ? (float)number->value : 0;
 }
 

@@ -37,6 +37,8 @@ static void add_what(pc__text *text, const pc__plan *plan, const pc__plan_node *
     if (number && number->first)
         pc__text_add(text, " %g", number->value);
     add_names(text, plan, node, false);
+    if (!number && node->kind == PC__NODE_CALL)
+        number = pc__parameter_of(node->call);
     if (number && !number->first)
         pc__text_add(text, " %g", number->value);
     pc__text_add(text, " ->");

@@ -59,6 +59,7 @@ enum pc__op_flags {
     PC__BY_ATTRIBUTES = 1 << 15,
     PC__TAKES_NUMBER = 1 << 16, /* of two inputs; with one, its attributes have a number for the other (ops/number.h) */
     PC__READS_OUT = 1 << 17,    /* in place, and yet it only reads what stands there: what a rank sends */
+    PC__HAS_PARAMETER = 1 << 18, /* its attributes have a number that it takes besides (ops/number.h) */
     /* of several ranks together: none may leave it out, nor do it twice */
     PC__COLLECTIVE = PC__IN_PLACE | PC__SIDE_EFFECTS | PC__BY_ALL_ATTRIBUTES,
     PC__SAVE_IN0 = 1 << 24, /* and so on: eight bits, one for each of the first inputs */

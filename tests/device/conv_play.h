@@ -343,12 +343,13 @@ void pc__cuda_gemm_finish(cudaStream_t queue, const pc__cuda_gemm *g)
 
 #include "conv_pooled.h"
 
-void pc__cuda_pointwise(const pc__cuda_launch *launch, int op, int dtype)
+void pc__cuda_pointwise(const pc__cuda_launch *launch, int op, int dtype, double number)
 {
     float *to = (float *)launch->walk.data[0];
     const float *dy = (const float *)launch->walk.data[1], *y = (const float *)launch->walk.data[2];
     assert_int_equal(op, PC__POINTWISE_relu_backward);
     assert_int_equal(dtype, PC_F32);
+    assert_true(number == 0);
     for (uint32_t i = 0; i < launch->walk.count; i++)
         to[i] = y[i] <= 0 ? 0 : dy[i];
 }

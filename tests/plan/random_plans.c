@@ -63,9 +63,9 @@ static pc_tensor *with_number(pc_tensor *t)
     case 3:
         return pc__with_number(draw(2) ? PC__OP_sub : PC__OP_div, t, number, true);
     case 4:
-        return pc_leaky_relu(t, number);
+        return draw(2) ? pc_leaky_relu(t, number) : pc_elu(t, number);
     case 5:
-        return pc_elu(t, number);
+        return pc_pow_scalar(pc_abs(t), number * 3);
     case 6:
         return pc_clamp(t, -2, number);
     default:

@@ -128,13 +128,22 @@ static void clamps_have_the_bits_of_calls(void **state)
     assert_no_leak();
 }
 
-/* Bounds, and a slope between the numbers of 16 bits, are one call with what comes back, of the bits of the single ones. */
+static void back_through_numbers(pc_tensor *x, pc_tensor *g)
+{
+    PC_SCOPE {
+        pc_tensor *y = pc_pow_scalar(pc_exp(pc_elu(pc_leaky_relu(x, 0.1), 0.7)), 1.7);
+        assert_ok(pc_backward_with(y, g));
+    }
+}
+
+/* Bounds, and numbers between those of 16 bits, are one call with what comes back, of the bits of the single ones. */
 static void gradients_by_numbers_are_in_regions(void **state)
 {
     static const pc_dtype dtypes[] = {PC_F32, PC_F16, PC_BF16};
     static const char *const steps[] = {
         "= maximum -0.5, minimum 0.5, above 0.5, relu_backward, above -0.5, relu_backward",
-        "= leaky_relu 0.1, leaky_relu_slope 0.1, mul"};
+        "= leaky_relu 0.1, elu 0.7, exp, pow_backward 1.7, exp_backward, elu_backward 0.7, "
+        "leaky_relu_backward 0.1"};
     (void)state;
     for (int i = 0; i < 6; i++)
         PC_SCOPE {
@@ -148,7 +157,10 @@ static void gradients_by_numbers_are_in_regions(void **state)
                 out[k] = pc_zeros(PC_SHAPE(WIDTH), dtype, test_device());
                 if (k)
                     begin();
-                assert_ok(pc_backward_with(i < 3 ? pc_clamp(leaf, -0.5, 0.5) : pc_leaky_relu(leaf, 0.1), g));
+                if (i < 3)
+                    assert_ok(pc_backward_with(pc_clamp(leaf, -0.5, 0.5), g));
+                else
+                    back_through_numbers(leaf, g);
                 assert_ok(pc_copy(out[k], pc_grad(leaf)));
                 graph = k ? ended() : NULL;
             }

@@ -51,23 +51,23 @@ CAST_TO_F32(f64, double, a)
 CAST_TO_F16(f64, double)
 
 /* float16 by the processor's conversions, where it has them. */
-static void cast_f16_f32(void *to, const void *from, const void *second, int64_t n)
+static void cast_f16_f32(void *to, const void *from, const void *second, int64_t n, double number)
 {
-    (void)second;
+    (void)second, (void)number;
     pc__load_halves(to, from, n, true);
 }
 
-static void cast_f32_f16(void *to, const void *from, const void *second, int64_t n)
+static void cast_f32_f16(void *to, const void *from, const void *second, int64_t n, double number)
 {
-    (void)second;
+    (void)second, (void)number;
     pc__store_halves(to, from, n, true);
 }
 
-static void cast_bf16_f16(void *to, const void *from, const void *second, int64_t n)
+static void cast_bf16_f16(void *to, const void *from, const void *second, int64_t n, double number)
 {
     enum { SOME = 256 };
     float room[SOME];
-    (void)second;
+    (void)second, (void)number;
     for (int64_t i = 0; i < n; i += SOME) {
         pc__load_halves(room, (const pc_bf16 *)from + i, PC__MIN(SOME, n - i), false);
         pc__store_halves((pc_f16 *)to + i, room, PC__MIN(SOME, n - i), true);
@@ -117,7 +117,7 @@ static pc_status convert(pc_tensor *to, pc_tensor *from)
         return PC_OK;
     }
     const size_t size = pc_dtype_size(to->dtype);
-    const pc__dense cast = {casts[from->dtype][to->dtype], 1, size, pc_dtype_size(from->dtype), false};
+    const pc__dense cast = {casts[from->dtype][to->dtype], 1, size, pc_dtype_size(from->dtype), false, 0};
     pc__loop loop;
     pc__loop_make(&loop, 2, (pc_tensor *[]){to, from}, cast.loop ? (const void *)&cast : &size);
     pc__loop_run(&loop, cast.loop ? pc__run_dense : move_run, 1);

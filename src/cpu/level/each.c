@@ -78,45 +78,44 @@ const char *pc__gathered(const char *data, int64_t stride, int64_t i, int64_t n,
 /* Of a loop that takes whole vectors alone, n elements that end within one: this is computed first, since results may lie where
  * operands do, and stored over the end of the others. */
 static __attribute__((noinline)) void run_with_end(const pc__dense *d, char *to, const char *x, const char *y,
-                                                   int64_t y_step, int64_t n)
+                                                   int64_t n)
 {
     enum { N = PC__HALVES, SIZE = sizeof(pc_f16) };
     _Alignas(64) char room[3][N * SIZE];
     const int64_t out = (int64_t)d->out_bytes, before = PC__MAX(n - N, 0);
     if (n > N) {
-        d->loop(room[0], x + before * SIZE, y + before * y_step, N);
-        d->loop(to, x, y, n / N * N);
+        d->loop(room[0], x + before * SIZE, y + before * SIZE, N, d->number);
+        d->loop(to, x, y, n / N * N, d->number);
     } else {
         memset(room, 0, sizeof room);
         memcpy(room[1], x, (size_t)(n * SIZE));
-        memcpy(room[2], y, (size_t)(n * y_step));
-        d->loop(room[0], room[1], y_step ? room[2] : y, N);
+        memcpy(room[2], y, (size_t)(n * SIZE));
+        d->loop(room[0], room[1], room[2], N, d->number);
     }
     memcpy(to + before * out, room[0], (size_t)(PC__MIN(n, N) * out));
 }
 
-/* The loop of `dense` over n elements side by side; y_step 0: y is no operand but a number. */
-static inline void run_side_by_side(const pc__dense *d, char *to, const char *x, const char *y, int64_t y_step,
-                                    int64_t n)
+/* The loop of `dense` over n elements side by side. */
+static inline void run_side_by_side(const pc__dense *d, char *to, const char *x, const char *y, int64_t n)
 {
     if (d->whole && n % PC__HALVES)
-        run_with_end(d, to, x, y, y_step, n);
+        run_with_end(d, to, x, y, n);
     else
-        d->loop(to, x, y, n);
+        d->loop(to, x, y, n, d->number);
 }
 
 /* At any strides, in bytes; without a second input s[2] is 0 and data[2] anything that may be read. */
 static void run_blocks(const pc__dense *d, char *const *data, const int64_t *s, int64_t n)
 {
     _Alignas(64) char room[3][BLOCK * 8];
-    const int64_t out_bytes = (int64_t)d->out_bytes, in_bytes = (int64_t)d->in_bytes;
+    const int64_t out_bytes = (int64_t)d->out_bytes;
     for (int64_t i = 0; i < n; i += BLOCK) {
         const int64_t m = PC__MIN(n - i, BLOCK);
         const bool straight = s[0] == out_bytes;
         char *out = data[0] + i * s[0];
         const char *x = pc__gathered(data[1], s[1], i, m, d->in_bytes, room[1]);
         const char *y = pc__gathered(data[2], s[2], i, m, d->in_bytes, room[2]);
-        run_side_by_side(d, straight ? out : room[0], x, y, in_bytes, m);
+        run_side_by_side(d, straight ? out : room[0], x, y, m);
         if (!straight)
             pc__move(out, s[0], room[0], out_bytes, m, d->out_bytes);
     }
@@ -128,7 +127,7 @@ void pc__run_dense(char *const *data, const int64_t *s, int64_t n, const void *d
     const bool two = d->inputs == 2;
     const int64_t out_bytes = (int64_t)d->out_bytes, in_bytes = (int64_t)d->in_bytes;
     if (s[0] == out_bytes && s[1] == in_bytes && (!two || s[2] == in_bytes))
-        run_side_by_side(d, data[0], data[1], data[two ? 2 : 1], in_bytes, n);
+        run_side_by_side(d, data[0], data[1], data[two ? 2 : 1], n);
     else
         run_blocks(d, (char *const[]){data[0], data[1], data[two ? 2 : 1]},
                    (const int64_t[]){s[0], s[1], two ? s[2] : 0}, n);
@@ -222,7 +221,9 @@ static void put_number(void *to, double number, pc_dtype dtype)
 static pc__dense dense_of(const pc_call *call, pc__dense_fn loop, pc_dtype in, pc_dtype out)
 {
     const int inputs = pc__number_of(call) ? 2 : call->n_in;
-    return (pc__dense){loop, inputs, pc_dtype_size(out), pc_dtype_size(in), pc__is_half(in)};
+    const pc__number *parameter = pc__parameter_of(call);
+    return (pc__dense){
+        loop, inputs, pc_dtype_size(out), pc_dtype_size(in), pc__is_half(in), parameter ? parameter->value : 0};
 }
 
 /* A run and its context; none: run NULL. */
@@ -272,39 +273,18 @@ pc_status pc__each(const pc_call *call, const pc__dense_fn loops[PC_DTYPE_COUNT]
                 (way){floats.loop ? pc__run_dense : NULL, &floats}, cost);
 }
 
-/* The second operand is a number in float32, and a loop of PC__DENSE_BY_NUMBER the context. */
-static void run_by_number(char *const *data, const int64_t *s, int64_t n, const void *context)
-{
-    const pc__dense *d = context;
-    _Alignas(64) pc_f16 room[2][BLOCK];
-    const int64_t size = sizeof(pc_f16);
-    if (s[0] == size && s[1] == size) {
-        run_side_by_side(d, data[0], data[1], data[2], 0, n);
-        return;
-    }
-    for (int64_t i = 0; i < n; i += BLOCK) {
-        const int64_t m = PC__MIN(n - i, BLOCK);
-        char *out = data[0] + i * s[0];
-        const char *x = pc__gathered(data[1], s[1], i, m, sizeof(pc_f16), (char *)room[1]);
-        run_side_by_side(d, s[0] == size ? out : (char *)room[0], x, data[2], 0, m);
-        if (s[0] != size)
-            pc__move(out, s[0], (const char *)room[0], size, m, sizeof(pc_f16));
-    }
-}
-
 pc_status pc__each_or_number(const pc_call *call, const pc__dense_fn loops[PC_DTYPE_COUNT],
                              const pc__dense_fn by_number[PC_DTYPE_COUNT], int cost)
 {
+    enum { CONVERSIONS = 3 /* of 16-bit numbers and back, in additions */ };
     const pc__number *number = pc__number_of(call);
-    const pc__dense dense = {.loop = by_number[call->in[0]->dtype], .out_bytes = sizeof(pc_f16), .whole = true};
-    if (!number || number->first || !dense.loop)
+    const pc__dense_fn loop = by_number[call->in[0]->dtype];
+    if (!number || number->first || !loop)
         return pc__each(call, loops, cost);
-    float value = (float)number->value;
-    pc_tensor *operands[2] = {call->out[0], call->in[0]};
-    pc__loop loop;
-    pc__loop_make(&loop, 2, operands, &dense);
-    pc__loop_repeat(&loop, 2, &value, sizeof value);
-    pc__loop_run(&loop, run_by_number, cost);
+    const pc__dense dense = {loop, 1, sizeof(pc_f16), sizeof(pc_f16), true, number->value};
+    pc__loop walk;
+    pc__loop_make(&walk, 2, (pc_tensor *[]){call->out[0], call->in[0]}, &dense);
+    pc__loop_run(&walk, pc__run_dense, cost + CONVERSIONS);
     return PC_OK;
 }
 

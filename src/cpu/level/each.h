@@ -9,7 +9,8 @@
 #include "cpu/level/loop.h"
 #include "ops/pointwise.h"
 
-typedef void (*pc__dense_fn)(void *out, const void *x, const void *y, int64_t n);
+/* `number` is what a loop takes besides its operands, if it does. */
+typedef void (*pc__dense_fn)(void *out, const void *x, const void *y, int64_t n, double number);
 
 enum { PC__BLOCK = 256 }; /* elements: 2 KiB of the widest */
 
@@ -27,11 +28,12 @@ void pc__move(char *to, int64_t to_stride, const char *from, int64_t from_stride
 extern const pc__dense_fn pc__pointwise_f32[PC__POINTWISE_COUNT];
 
 #define PC__DENSE(name, T, O, read_b, expression)                                                                      \
-    static __attribute__((noinline)) void name(void *to, const void *first, const void *second, int64_t n)             \
+    static __attribute__((noinline)) void name(void *to, const void *first, const void *second, int64_t n,             \
+                                               double number)                                                          \
     {                                                                                                                  \
         O *out = to;                                                                                                   \
         const T *x = first, *y = second;                                                                               \
-        (void)y;                                                                                                       \
+        (void)y, (void)number;                                                                                         \
         _Pragma("GCC ivdep") /* the result may be an input, in its place */                                            \
             for (int64_t i = 0; i < n; i++)                                                                            \
         {                                                                                                              \
@@ -41,9 +43,11 @@ extern const pc__dense_fn pc__pointwise_f32[PC__POINTWISE_COUNT];
         }                                                                                                              \
     }
 
-/* A loop over a, or a and b, of type T giving type O; `expression` uses them. */
+/* A loop over a, or a and b, of type T giving type O; `expression` uses them. Or over a, b and the number c of type T. */
 #define PC__DENSE1(name, T, O, expression) PC__DENSE(name, T, O, , expression)
 #define PC__DENSE2(name, T, O, expression) PC__DENSE(name, T, O, const T b = y[i], expression)
+#define PC__DENSE_PARAMETRIC(name, T, expression)                                                                      \
+    PC__DENSE(name, T, T, const T b = y[i]; const T c = (T)number, expression)
 
 /* Functions of 16-bit numbers whose results are such numbers, with nothing to round. */
 static inline __attribute__((always_inline)) bool pc__is_kept(int function)
@@ -55,7 +59,6 @@ static inline __attribute__((always_inline)) bool pc__is_kept(int function)
     case PC__POINTWISE_relu_backward:
     case PC__POINTWISE_relu6:
     case PC__POINTWISE_relu6_backward:
-    case PC__POINTWISE_leaky_relu_slope:
     case PC__POINTWISE_minimum:
     case PC__POINTWISE_maximum:
     case PC__POINTWISE_above:
@@ -71,10 +74,13 @@ static inline __attribute__((always_inline)) bool pc__is_kept(int function)
 /* A loop over 16-bit numbers, whole PC__HALVES of them, converted in its loop: for what takes no longer than the conversions. `kept`:
  * results are such numbers before they are rounded. */
 #define PC__DENSE_HALVES(name, half, inputs, kept, expression)                                                         \
-    static __attribute__((noinline)) void name(void *to, const void *first, const void *second, int64_t n)             \
+    static __attribute__((noinline)) void name(void *to, const void *first, const void *second, int64_t n,             \
+                                               double number)                                                          \
     {                                                                                                                  \
         pc_##half *out = to;                                                                                           \
         const pc_##half *x = first, *y = (inputs) == 2 ? second : first;                                               \
+        const float c = (float)number;                                                                                 \
+        (void)c;                                                                                                       \
         for (int64_t i = 0; i < n; i += PC__HALVES) {                                                                  \
             float left[PC__HALVES], right[PC__HALVES], result[PC__HALVES];                                             \
             pc__take_##half(left, x + i);                                                                              \
@@ -91,13 +97,15 @@ static inline __attribute__((always_inline)) bool pc__is_kept(int function)
         }                                                                                                              \
     }
 
-/* The same of such numbers and one of float32, which `second` is the address of. */
+/* The same of such numbers and one of float32. */
 #define PC__DENSE_BY_NUMBER(name, half, expression)                                                                    \
-    static __attribute__((noinline)) void name(void *to, const void *first, const void *second, int64_t n)             \
+    static __attribute__((noinline)) void name(void *to, const void *first, const void *second, int64_t n,             \
+                                               double number)                                                          \
     {                                                                                                                  \
         pc_##half *out = to;                                                                                           \
         const pc_##half *x = first;                                                                                    \
-        const float b = *(const float *)second;                                                                        \
+        const float b = (float)number;                                                                                 \
+        (void)second;                                                                                                  \
         for (int64_t i = 0; i < n; i += PC__HALVES) {                                                                  \
             float taken[PC__HALVES], result[PC__HALVES];                                                               \
             pc__take_##half(taken, x + i);                                                                             \
@@ -115,6 +123,7 @@ typedef struct pc__dense {
     int inputs; /* 1 or 2 */
     size_t out_bytes, in_bytes;
     bool whole; /* the loop is one over 16-bit numbers, and takes whole PC__HALVES of them */
+    double number;
 } pc__dense;
 
 #define pc__run_dense PC__K(run_dense)

@@ -81,6 +81,11 @@
     RUN(1, name##_bf16, uint16_t, BITS_##name(a, 0x7f80, 0x40))
 #define PC__FLAT(name, dtypes, cost, f) dtypes##_RUNS(1, name, f)
 #define PC__BINARY(name, dtypes, cost, flags, f) dtypes##_RUNS(2, name, f) dtypes##_NUMBER_RUNS(name, f)
+#define PC__PARAMETRIC(name, cost, f)                                                                                  \
+    PC__DENSE_PARAMETRIC(name##_f32, float, f)                                                                         \
+    PC__DENSE_PARAMETRIC(name##_f64, double, f)                                                                        \
+    PC__DENSE_HALVES(name##_f16, f16, 2, false, f)                                                                     \
+    PC__DENSE_HALVES(name##_bf16, bf16, 2, false, f)
 #define sin_f32 any_sin
 #define cos_f32 any_cos
 #define sin_backward_f32 any_sin_backward
@@ -110,12 +115,12 @@ static bool are_small(const float *angle, int64_t n)
 }
 
 #define BY_ANGLES(name, angle)                                                                                         \
-    static void name##_f32(void *to, const void *first, const void *second, int64_t n)                                 \
+    static void name##_f32(void *to, const void *first, const void *second, int64_t n, double number)                  \
     {                                                                                                                  \
         const float *x = first, *y = second;                                                                           \
         for (int64_t i = 0; i < n; i += PC__BLOCK) {                                                                   \
             const int64_t m = PC__MIN(n - i, PC__BLOCK);                                                               \
-            (are_small((angle) + i, m) ? small_##name : any_##name)((float *)to + i, x + i, y + i, m);                 \
+            (are_small((angle) + i, m) ? small_##name : any_##name)((float *)to + i, x + i, y + i, m, number);         \
         }                                                                                                              \
     }
 BY_ANGLES(sin, x)
@@ -128,6 +133,7 @@ BY_ANGLES(cos_backward, y)
     KERNEL(name##_backward, FLOATS, cost)
 #define PC__UNARY(name, dtypes, cost, flags, f) KERNEL(name, dtypes, cost)
 #define PC__BINARY(name, dtypes, cost, flags, f) KERNEL_OF_TWO(name, dtypes, cost)
+#define PC__PARAMETRIC(name, cost, f) KERNEL(name, FLOATS, cost)
 #include "ops/pointwise.def"
 
 #define FLOATS_F32(name) name##_f32
@@ -141,6 +147,7 @@ const pc__dense_fn pc__pointwise_f32[PC__POINTWISE_COUNT] = {
     [PC__POINTWISE_##name] = name##_f32, [PC__POINTWISE_##name##_backward] = name##_backward_f32,
 #define PC__UNARY(name, dtypes, cost, flags, f) [PC__POINTWISE_##name] = name##_f32,
 #define PC__BINARY(name, dtypes, cost, flags, f) [PC__POINTWISE_##name] = dtypes##_F32(name),
+#define PC__PARAMETRIC(name, cost, f) [PC__POINTWISE_##name] = name##_f32,
 #include "ops/pointwise.def"
 };
 

@@ -1,4 +1,5 @@
-/* power.h: x^y of float, without branches and calls (functions.h says why), and of integers. */
+/* power.h: x^y of float, without branches and calls (functions.h says why), and of integers. A loop that calls one is no loop of
+ * vectors, so they are in line wherever they are used. */
 #ifndef PC__POWER_H
 #define PC__POWER_H
 
@@ -6,7 +7,7 @@
 
 /* log2 of a number above 0, which may be subnormal, relative error 2^-39: x = 2^e m with m between sqrt(1/2) and sqrt(2),
  * and log(m) = 2 artanh((m - 1) / (m + 1)), of which seven terms are taken. */
-static inline double pc__log2_wide(float x)
+static inline __attribute__((always_inline)) double pc__log2_wide(float x)
 {
     const pc__float_parts parts = pc__parts_of(x);
     const double m = (double)parts.part, t = (m - 1) / (m + 1), z = t * t;
@@ -22,7 +23,7 @@ static inline double pc__log2_wide(float x)
 
 /* 2^x as float; x beyond what float can tell is 0 or infinity. The series of e^(x ln 2) to its eighth term, on |x| <= 1/2;
  * 2^k in two steps, as one cannot hold subnormal results. */
-static inline float pc__exp2_wide(double x)
+static inline __attribute__((always_inline)) float pc__exp2_wide(double x)
 {
     const double low = x < -160 ? -160 : x, clamped = low > 160 ? 160 : low;
     const pc__double_bits whole = pc__whole_of(clamped);
@@ -42,7 +43,7 @@ static inline float pc__exp2_wide(double x)
 }
 
 /* condition, 0 or 1, ? yes : no, on bits: many such conditions in a row would become branches. */
-static inline float pc__pick(int32_t condition, float yes, float no)
+static inline __attribute__((always_inline)) float pc__pick(int32_t condition, float yes, float no)
 {
     const uint32_t all = 0u - (uint32_t)condition;
     const pc__float_bits a = {.f = yes}, b = {.f = no}, picked = {.u = (a.u & all) | (b.u & ~all)};
@@ -50,7 +51,7 @@ static inline float pc__pick(int32_t condition, float yes, float no)
 }
 
 /* Within 0.6 units, with the C standard's answers (annex F) at its ends. */
-static inline float pc__pow_f32(float x, float y)
+static inline __attribute__((always_inline)) float pc__pow_f32(float x, float y)
 {
     const float infinity = __builtin_inff(), size = __builtin_fabsf(x);
     const float half = y * 0.5f;

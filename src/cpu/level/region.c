@@ -137,7 +137,8 @@ static void block(const work *w, const row *numbers, int64_t i, int64_t n)
             memcpy(to, value[s->a], (size_t)n * sizeof *to);
         else
             pc__pointwise_f32[s->function](to, s->a == PC__REGION_NUMBER ? numbers[k] : value[s->a],
-                                           s->b == PC__REGION_NUMBER ? numbers[k] : value[s->b], n);
+                                           s->b == PC__REGION_NUMBER ? numbers[k] : value[s->b], n,
+                                           (double)r->number[k]);
         if (s->dtype != PC_F32)
             store_and_round(w, k, to, i, n);
         value[r->ins + k] = to;

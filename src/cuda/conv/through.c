@@ -11,7 +11,7 @@
 
 static void launch_unrelu(const pc__cuda_launch *launch, const void *context)
 {
-    pc__cuda_pointwise(launch, PC__POINTWISE_relu_backward, *(const int *)context);
+    pc__cuda_pointwise(launch, PC__POINTWISE_relu_backward, *(const int *)context, 0);
 }
 
 static bool sums_on_the_way(const pc__conv_piece *p)

@@ -13,8 +13,8 @@ static void launch_pointwise(const pc__cuda_launch *launch, const void *context)
 {
     const choice *c = context;
     int turned, along = pc__cuda_turned(launch, &turned);
-    if (along < 0 || !pc__cuda_pointwise_tiles(launch, c->op, c->dtype, along, turned))
-        pc__cuda_pointwise(launch, c->op, c->dtype);
+    if (along < 0 || !pc__cuda_pointwise_tiles(launch, c->op, c->dtype, c->number, along, turned))
+        pc__cuda_pointwise(launch, c->op, c->dtype, c->number);
 }
 
 static void launch_number(const pc__cuda_launch *launch, const void *context)
@@ -42,8 +42,8 @@ static pc_status run(pc_stream *stream, const pc_call *call, unsigned dtypes, pc
     pc_tensor *operands[PC__CUDA_OPERANDS] = {call->out[0]};
     for (int i = 0; i < call->n_in; i++)
         operands[i + 1] = call->in[i];
-    choice c = {op, call->in[0]->dtype, 0};
-    const pc__number *number = pc__number_of(call);
+    const pc__number *number = pc__number_of(call), *parameter = pc__parameter_of(call);
+    choice c = {op, call->in[0]->dtype, parameter ? parameter->value : 0};
     if (number) {
         c.op |= number->first ? PC__NUMBER_FIRST : PC__NUMBER_SECOND;
         c.number = number->value;
@@ -71,6 +71,7 @@ static pc_status run(pc_stream *stream, const pc_call *call, unsigned dtypes, pc
     KERNEL(name##_backward, FLOATS)
 #define PC__UNARY(name, dtypes, cost, flags, f) KERNEL(name, dtypes)
 #define PC__BINARY(name, dtypes, cost, flags, f) KERNEL(name, dtypes)
+#define PC__PARAMETRIC(name, cost, f) KERNEL(name, FLOATS)
 #include "ops/pointwise.def"
 
 #define COMPARISON(name, outcomes)                                                                                     \

@@ -15,17 +15,17 @@ template <template <class> class F> void of_integers(const pc__cuda_launch *l, i
     return dtype == PC__CUDA_I32 ? run(l, F<uint32_t>()) : run(l, F<uint64_t>());
 }
 
-template <template <class> class F> void of_floats(const pc__cuda_launch *l, int dtype)
+template <template <class> class F> void of_floats(const pc__cuda_launch *l, int dtype, double number = 0)
 {
     switch (dtype) {
     case PC__CUDA_F16:
-        return run(l, F<pc::f16>());
+        return run(l, function_of<F<pc::f16>>(number));
     case PC__CUDA_BF16:
-        return run(l, F<pc::bf16>());
+        return run(l, function_of<F<pc::bf16>>(number));
     case PC__CUDA_F32:
-        return run(l, F<float>());
+        return run(l, function_of<F<float>>(number));
     default:
-        return run(l, F<double>());
+        return run(l, function_of<F<double>>(number));
     }
 }
 
@@ -93,7 +93,7 @@ template <class T> struct where_of : shape_of<T, 3, uint8_t, T, T> {
     case PC__POINTWISE_##name:                                                                                         \
         return RUN_##dtypes(name);
 
-void pc__cuda_pointwise(const pc__cuda_launch *l, int function, int dtype)
+void pc__cuda_pointwise(const pc__cuda_launch *l, int function, int dtype, double number)
 {
     switch (function) {
 #define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative)                                               \
@@ -101,6 +101,9 @@ void pc__cuda_pointwise(const pc__cuda_launch *l, int function, int dtype)
     CASE(name##_backward, FLOATS)
 #define PC__UNARY(name, dtypes, cost, flags, f) CASE(name, dtypes)
 #define PC__BINARY(name, dtypes, cost, flags, f) CASE(name, dtypes)
+#define PC__PARAMETRIC(name, cost, f)                                                                                  \
+    case PC__POINTWISE_##name:                                                                                         \
+        return of_floats<of_##name>(l, dtype, number);
 #include "ops/pointwise.def"
     }
 }

@@ -12,6 +12,7 @@ static const bool native[PC__OP_COUNT] = {
     [PC__OP_##name] = true, [PC__OP_##name##_backward] = true,
 #define PC__UNARY(name, dtypes, cost, flags, f) [PC__OP_##name] = true,
 #define PC__BINARY(name, dtypes, cost, flags, f) [PC__OP_##name] = true,
+#define PC__PARAMETRIC(name, cost, f) [PC__OP_##name] = true,
 #include "ops/pointwise.def"
     [PC__OP_region] = true,
     [PC__OP_own] = true,

@@ -102,7 +102,8 @@ template <class O_, int INPUTS_, class A_ = char, class B_ = char, class C_ = ch
     typedef B_ B;
     typedef C_ C;
     static constexpr int inputs = INPUTS_;
-    static constexpr bool costly = false; /* an element takes several instructions, one behind the other */
+    static constexpr bool costly = false;     /* an element takes several instructions, one behind the other */
+    static constexpr bool parametric = false; /* it has a `number`, too */
     static constexpr int largest(int a, int b)
     {
         return a > b ? a : b;

@@ -66,7 +66,8 @@ template <int N> __device__ __forceinline__ item<N> brief(int function, const it
 
 /* The most frequent ones are asked for in front of the table of all, whose place in it must be read from memory. */
 template <int N, region_kind KIND>
-__device__ __forceinline__ item<N> apply_function(int function, int dtype, const item<N> &a, const item<N> &b)
+__device__ __forceinline__ item<N> apply_function(int function, int dtype, const item<N> &a, const item<N> &b,
+                                                  const float &number)
 {
     if (KIND != FLOATS && dtype != PC__CUDA_F32 && is_brief(function))
         return brief(function, a, b);
@@ -88,6 +89,9 @@ __device__ __forceinline__ item<N> apply_function(int function, int dtype, const
 #define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative) CASE(name) CASE(name##_backward)
 #define PC__UNARY(name, dtypes, cost, flags, f) CASE(name)
 #define PC__BINARY(name, dtypes, cost, flags, f) dtypes##_CASE(name)
+#define PC__PARAMETRIC(name, cost, f)                                                                                  \
+    case PC__POINTWISE_##name:                                                                                         \
+        return each(pc::function_of<pc::of_##name<float>>(number), a, b);
 #include "ops/pointwise.def"
 #undef CASE
     default:
@@ -196,7 +200,7 @@ __global__ void __launch_bounds__(REGION_THREADS, INS == 1 && N == FEW ? 2048 / 
     for (int k = 0; k < r.region.steps; k++) {
         const pc__region_step s = r.region.step[k];
         const item<N> a = operand(r, k, s.a, own), b = s.b == s.a ? a : operand(r, k, s.b, own);
-        own.last = rounded<N, KIND>(apply_function<N, KIND>(s.function, s.dtype, a, b), s.dtype);
+        own.last = rounded<N, KIND>(apply_function<N, KIND>(s.function, s.dtype, a, b, r.region.number[k]), s.dtype);
         if (r.slot[k] != NOWHERE)
             own.kept.put(r.slot[k], own.last);
         for (int o = 0; o < r.region.outs; o++)

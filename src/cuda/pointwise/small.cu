@@ -101,6 +101,11 @@ template <class T> __device__ __forceinline__ void any(const pc__cuda_small_call
     CASE_##dtypes(name) CASE_FLOATS(name##_backward)
 #define PC__UNARY(name, dtypes, cost, flags, f) CASE_##dtypes(name)
 #define PC__BINARY(name, dtypes, cost, flags, f) CASE_##dtypes(name) NUMBER_##dtypes(name)
+#define PC__PARAMETRIC(name, cost, f)                                                                                  \
+    case PC__POINTWISE_##name:                                                                                         \
+        if constexpr (number_of<T>::is_floating)                                                                       \
+            return one(call, function_of<of_##name<T>>(number_of<T>::in(call)));                                       \
+        return;
 #include "ops/pointwise.def"
     case PC__COPY:
         return one<same_of<T>>(call);

@@ -21,7 +21,7 @@ typedef struct pc__cuda_small_call {
     union {
         double fraction;
         uint64_t whole; /* of integers */
-    } number;           /* what is filled in, saxpy's factor, or an input */
+    } number;           /* what is filled in, saxpy's factor, or an input, or a parameter */
 } pc__cuda_small_call;
 
 typedef struct pc__cuda_small_list {

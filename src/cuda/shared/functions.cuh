@@ -109,6 +109,17 @@ template <class T> __device__ __forceinline__ T power(T a, T b)
             return of(x, y);                                                                                           \
         }                                                                                                              \
     };
+#define PC__TWO_INPUTS_AND_NUMBER(name, cost, f)                                                                       \
+    template <class T> struct of_##name : shape_of<T, 2, T, T> {                                                       \
+        PC__IS_COSTLY(cost)                                                                                            \
+        static constexpr bool parametric = true;                                                                       \
+        math<T> number;                                                                                                \
+        __device__ T operator()(T x, T y) const                                                                        \
+        {                                                                                                              \
+            const math<T> a = x, b = y, c = number;                                                                    \
+            return static_cast<T>(f);                                                                                  \
+        }                                                                                                              \
+    };
 #define PC__TRUTH_FLOATS(name, f)
 #define PC__TRUTH_NUMBERS(name, f)
 #define PC__TRUTH_ORDERED(name, f)
@@ -126,6 +137,7 @@ template <class T> __device__ __forceinline__ T power(T a, T b)
     PC__TWO_INPUTS(name##_backward, cost, derivative)
 #define PC__UNARY(name, dtypes, cost, flags, f) PC__ONE_INPUT(name, cost, f)
 #define PC__BINARY(name, dtypes, cost, flags, f) PC__TWO_INPUTS(name, cost, f) PC__TRUTH_##dtypes(name, f)
+#define PC__PARAMETRIC(name, cost, f) PC__TWO_INPUTS_AND_NUMBER(name, cost, f)
 #include "ops/pointwise.def"
 
 /* In 16 bits (brief.cuh). */
@@ -174,11 +186,21 @@ PC__BRIEF(gelu_tanh, bf16)
 #undef PC__IS_COSTLY
 #undef PC__ONE_INPUT
 #undef PC__TWO_INPUTS
+#undef PC__TWO_INPUTS_AND_NUMBER
 #undef PC__TRUTH_FLOATS
 #undef PC__TRUTH_NUMBERS
 #undef PC__TRUTH_ORDERED
 #undef PC__TRUTH_INTEGERS
 #undef PC__TRUTH_ALL
+
+/* A function, with its parameter if it has one. */
+template <class F, class Number> __host__ __device__ __forceinline__ F function_of(Number number)
+{
+    F f;
+    if constexpr (F::parametric)
+        f.number = static_cast<decltype(f.number)>(number);
+    return f;
+}
 
 /* A function of two inputs with a number for one of them. */
 template <template <class> class F, class T> struct with_number : shape_of<T, 1, T> {
