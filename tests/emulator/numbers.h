@@ -89,6 +89,10 @@ inline float __expf(float x)
 {
     return expf(x);
 }
+inline float __log2f(float x)
+{
+    return log2f(x);
+}
 inline float __fdividef(float a, float b)
 {
     return a / b;

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-enum { ROWS = 40, COLUMNS = 72, MANY = 1100, MOST = 4 * MANY * COLUMNS };
+enum { ROWS = 40, COLUMNS = 72, MANY = 1100, MOST = 4 * MANY * COLUMNS, ALL = 1 << 16 };
 
 static const pc_dtype dtypes[] = {PC_F16, PC_BF16, PC_F32, PC_F64};
 
@@ -183,12 +183,67 @@ static void gradients_wider_than_the_input(void **state)
     assert_no_leak();
 }
 
+static void hold_power(const double *x, const double *y, const double *got, int n, pc_dtype dtype)
+{
+    for (int k = 0; k < n; k++) {
+        const double want = pow(x[k], y[k]);
+        if (!(units_apart(got[k], want, dtype) <= allowed(dtype)) || (want == 0 && !signbit(want) != !signbit(got[k])))
+            fail_msg("%s: %a to the power of %a is %a, not %a", pc_dtype_name(dtype), x[k], y[k], got[k], want);
+    }
+}
+
+/* All numbers of 16 bits, NaN and infinities among them, to powers of all kinds, as numbers and as tensors. */
+static void powers_of_all(void **state)
+{
+    static const double powers[] = {2.5,  3,  -1.5, 1. / 3, 0.1, 7,        -3,        1,  0,    33.3, 64,
+                                    -64., 65, 150,  -700,   0.3, INFINITY, -INFINITY, -4, -0.7, 5.5,  NAN};
+    static uint16_t bits[ALL];
+    static double x[ALL], y[ALL], got[ALL];
+    (void)state;
+    for (int i = 0; i < ALL; i++)
+        bits[i] = (uint16_t)i;
+    for (int d = 0; d < 2; d++)
+        for (int i = 0; i < (int)(sizeof powers / sizeof *powers); i++)
+            for (int full = 0; full < 2; full++)
+                PC_SCOPE {
+                    pc_tensor *a = pc_from_data(bits, PC_SHAPE(ALL), dtypes[d], test_device());
+                    pc_tensor *b = pc_full(PC_SHAPE(ALL), powers[i], dtypes[d], test_device());
+                    read_wide(a, x), read_wide(b, y);
+                    for (int k = 0; k < ALL && !full; k++)
+                        y[k] = (double)(float)powers[i];
+                    read_wide(full ? pc_pow(a, b) : pc_pow_scalar(a, powers[i]), got);
+                    hold_power(x, y, got, ALL, dtypes[d]);
+                }
+    assert_no_leak();
+}
+
+/* The C standard's annex F has an answer for each pair of these. */
+static void ends_of_powers(void **state)
+{
+    static const double ends[] = {0,   -0., 1,    -1,  2,        -2,        3,   -3,    0.5,   -1.5,
+                                  .75, 63,  -63., -65, INFINITY, -INFINITY, NAN, 20000, -257., 0x1p-24};
+    enum { N = sizeof ends / sizeof *ends };
+    (void)state;
+    for (int d = 0; d < 3; d++)
+        PC_SCOPE {
+            double x[N * N], y[N * N], got[N * N];
+            const pc_shape square = PC_SHAPE(N, N);
+            pc_tensor *a = pc_cast(pc_from_data(ends, PC_SHAPE(N, 1), PC_F64, test_device()), dtypes[d]);
+            pc_tensor *b = pc_cast(pc_from_data(ends, PC_SHAPE(N), PC_F64, test_device()), dtypes[d]);
+            read_wide(pc_expand(a, square), x), read_wide(pc_expand(b, square), y), read_wide(pc_pow(a, b), got);
+            hold_power(x, y, got, N * N, dtypes[d]);
+        }
+    assert_no_leak();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(round_once),
         cmocka_unit_test(odd_gradients),
         cmocka_unit_test(gradients_wider_than_the_input),
+        cmocka_unit_test(powers_of_all),
+        cmocka_unit_test(ends_of_powers),
     };
     return cmocka_run_group_tests_name("ops.parameters", tests, NULL, NULL);
 }

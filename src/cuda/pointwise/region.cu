@@ -46,14 +46,37 @@ template <class F, int N> __device__ __forceinline__ item<N> each(const F &f, co
 }
 
 /* What is computed otherwise in 16 bits (shared/brief.cuh). */
+__device__ __forceinline__ bool is_brief_power(int function)
+{
+    return function == PC__POINTWISE_pow || function == PC__POINTWISE_pow_backward;
+}
+
 __device__ __forceinline__ bool is_brief(int function)
 {
     return function == PC__POINTWISE_gelu || function == PC__POINTWISE_gelu_tanh ||
-           function == PC__POINTWISE_gelu_backward || function == PC__POINTWISE_gelu_tanh_backward;
+           function == PC__POINTWISE_gelu_backward || function == PC__POINTWISE_gelu_tanh_backward ||
+           is_brief_power(function);
 }
 
-template <int N> __device__ __forceinline__ item<N> brief(int function, const item<N> &a, const item<N> &b)
+/* A power, or a times the slope of one at b. */
+template <int N>
+__device__ __forceinline__ item<N> brief_power(int function, const item<N> &a, const item<N> &b, float number)
 {
+    const bool backward = function == PC__POINTWISE_pow_backward;
+    item<N> y;
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+        const float power = pc::brief_pow::of(backward ? b.v[k] : a.v[k], backward ? number - 1.0f : b.v[k]);
+        y.v[k] = backward ? pc::brief_pow::through(a.v[k], power, number) : power;
+    }
+    return y;
+}
+
+template <int N>
+__device__ __forceinline__ item<N> brief(int function, const item<N> &a, const item<N> &b, const float &number)
+{
+    if (is_brief_power(function))
+        return brief_power(function, a, b, number);
     item<N> y;
 #pragma unroll
     for (int k = 0; k < N; k++)
@@ -70,7 +93,7 @@ __device__ __forceinline__ item<N> apply_function(int function, int dtype, const
                                                   const float &number)
 {
     if (KIND != FLOATS && dtype != PC__CUDA_F32 && is_brief(function))
-        return brief(function, a, b);
+        return brief(function, a, b, number);
     if (function == PC__REGION_CAST)
         return a;
     if (function == PC__POINTWISE_add)
@@ -179,9 +202,16 @@ __device__ __forceinline__ void write(const pc__cuda_region &r, int k, uint32_t 
 
 enum { NOWHERE = 255 };
 
-/* Of up to INS inputs: few take few registers, and a multiprocessor has room for all the threads that it can have. */
+/* Blocks of a multiprocessor that must fit; 0: as it comes. Few inputs take few registers, and there is room for all the threads
+ * that it can have; what takes inputs of any dtype, for half of them, as the others have. */
+template <int INS, int N, region_kind KIND> constexpr int least_blocks()
+{
+    return N == FEW ? (INS == 1 ? 2048 / REGION_THREADS : 0) : KIND == ANY ? 1024 / REGION_THREADS : 0;
+}
+
+/* Of up to INS inputs. */
 template <int INS, int N, region_kind KIND>
-__global__ void __launch_bounds__(REGION_THREADS, INS == 1 && N == FEW ? 2048 / REGION_THREADS : 0)
+__global__ void __launch_bounds__(REGION_THREADS, (least_blocks<INS, N, KIND>()))
     run_region(const __grid_constant__ pc__cuda_region r)
 {
     extern __shared__ __align__(16) char shared[];

@@ -166,6 +166,31 @@ PC__BRIEF(gelu_tanh, f16)
 PC__BRIEF(gelu_tanh, bf16)
 #undef PC__BRIEF
 
+#define PC__BRIEF_POW(T)                                                                                               \
+    template <> struct of_pow<T> : shape_of<T, 2, T, T> {                                                              \
+        PC__IS_COSTLY(4)                                                                                               \
+        static __device__ T of(float x, float y)                                                                       \
+        {                                                                                                              \
+            return T(brief_pow::of(x, y));                                                                             \
+        }                                                                                                              \
+        __device__ T operator()(T x, T y) const                                                                        \
+        {                                                                                                              \
+            return of(float(x), float(y));                                                                             \
+        }                                                                                                              \
+    };                                                                                                                 \
+    template <> struct of_pow_backward<T> : shape_of<T, 2, T, T> {                                                     \
+        PC__IS_COSTLY(4)                                                                                               \
+        static constexpr bool parametric = true;                                                                       \
+        float number;                                                                                                  \
+        __device__ T operator()(T g, T x) const                                                                        \
+        {                                                                                                              \
+            return T(brief_pow::through(float(g), brief_pow::of(float(x), number - 1.0f), number));                    \
+        }                                                                                                              \
+    };
+PC__BRIEF_POW(f16)
+PC__BRIEF_POW(bf16)
+#undef PC__BRIEF_POW
+
 #undef NUM
 #undef EXP
 #undef LOGISTIC
