@@ -55,7 +55,8 @@ __device__ __forceinline__ bool is_brief(int function)
 {
     return function == PC__POINTWISE_gelu || function == PC__POINTWISE_gelu_tanh ||
            function == PC__POINTWISE_gelu_backward || function == PC__POINTWISE_gelu_tanh_backward ||
-           is_brief_power(function);
+           function == PC__POINTWISE_silu || function == PC__POINTWISE_silu_backward ||
+           function == PC__POINTWISE_sigmoid || function == PC__POINTWISE_tanh || is_brief_power(function);
 }
 
 /* A power, or a times the slope of one at b. */
@@ -82,6 +83,10 @@ __device__ __forceinline__ item<N> brief(int function, const item<N> &a, const i
     for (int k = 0; k < N; k++)
         y.v[k] = function == PC__POINTWISE_gelu            ? pc::brief_gelu::of(a.v[k])
                  : function == PC__POINTWISE_gelu_tanh     ? pc::brief_gelu_tanh::of(a.v[k])
+                 : function == PC__POINTWISE_silu          ? pc::brief_silu::of(a.v[k])
+                 : function == PC__POINTWISE_sigmoid       ? pc::brief_sigmoid::of(a.v[k])
+                 : function == PC__POINTWISE_tanh          ? pc::brief_tanh::of(a.v[k])
+                 : function == PC__POINTWISE_silu_backward ? a.v[k] * pc::brief_silu::slope(b.v[k])
                  : function == PC__POINTWISE_gelu_backward ? a.v[k] * pc::brief_gelu::slope(b.v[k])
                                                            : a.v[k] * pc::brief_gelu_tanh::slope(b.v[k]);
     return y;

@@ -141,14 +141,16 @@ template <class T> __device__ __forceinline__ T power(T a, T b)
 #include "ops/pointwise.def"
 
 /* In 16 bits (brief.cuh). */
-#define PC__BRIEF(name, T)                                                                                             \
+#define PC__BRIEF_ALONE(name, T)                                                                                       \
     template <> struct of_##name<T> : shape_of<T, 1, T> {                                                              \
         PC__IS_COSTLY(4)                                                                                               \
         __device__ T operator()(T x) const                                                                             \
         {                                                                                                              \
             return T(brief_##name::of(float(x)));                                                                      \
         }                                                                                                              \
-    };                                                                                                                 \
+    };
+#define PC__BRIEF(name, T)                                                                                             \
+    PC__BRIEF_ALONE(name, T)                                                                                           \
     template <> struct of_##name##_backward<T> : shape_of<T, 2, T, T> {                                                \
         PC__IS_COSTLY(4)                                                                                               \
         static __device__ T of(float g, float x)                                                                       \
@@ -164,7 +166,14 @@ PC__BRIEF(gelu, f16)
 PC__BRIEF(gelu, bf16)
 PC__BRIEF(gelu_tanh, f16)
 PC__BRIEF(gelu_tanh, bf16)
+PC__BRIEF(silu, f16)
+PC__BRIEF(silu, bf16)
+PC__BRIEF_ALONE(sigmoid, f16) /* whose slope is of their value */
+PC__BRIEF_ALONE(sigmoid, bf16)
+PC__BRIEF_ALONE(tanh, f16)
+PC__BRIEF_ALONE(tanh, bf16)
 #undef PC__BRIEF
+#undef PC__BRIEF_ALONE
 
 #define PC__BRIEF_POW(T)                                                                                               \
     template <> struct of_pow<T> : shape_of<T, 2, T, T> {                                                              \
