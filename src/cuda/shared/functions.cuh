@@ -175,30 +175,33 @@ PC__BRIEF_ALONE(tanh, bf16)
 #undef PC__BRIEF
 #undef PC__BRIEF_ALONE
 
-#define PC__BRIEF_POW(T)                                                                                               \
-    template <> struct of_pow<T> : shape_of<T, 2, T, T> {                                                              \
+/* Of a number, too, or of one that the gradient has. */
+#define PC__BRIEF_BY_NUMBER(name, T)                                                                                   \
+    template <> struct of_##name<T> : shape_of<T, 2, T, T> {                                                           \
         PC__IS_COSTLY(4)                                                                                               \
         static __device__ T of(float x, float y)                                                                       \
         {                                                                                                              \
-            return T(brief_pow::of(x, y));                                                                             \
+            return T(brief_##name::of(x, y));                                                                          \
         }                                                                                                              \
         __device__ T operator()(T x, T y) const                                                                        \
         {                                                                                                              \
             return of(float(x), float(y));                                                                             \
         }                                                                                                              \
     };                                                                                                                 \
-    template <> struct of_pow_backward<T> : shape_of<T, 2, T, T> {                                                     \
+    template <> struct of_##name##_backward<T> : shape_of<T, 2, T, T> {                                                \
         PC__IS_COSTLY(4)                                                                                               \
         static constexpr bool parametric = true;                                                                       \
         float number;                                                                                                  \
         __device__ T operator()(T g, T x) const                                                                        \
         {                                                                                                              \
-            return T(brief_pow::through(float(g), brief_pow::of(float(x), number - 1.0f), number));                    \
+            return T(brief_##name::through(float(g), float(x), number));                                               \
         }                                                                                                              \
     };
-PC__BRIEF_POW(f16)
-PC__BRIEF_POW(bf16)
-#undef PC__BRIEF_POW
+PC__BRIEF_BY_NUMBER(pow, f16)
+PC__BRIEF_BY_NUMBER(pow, bf16)
+PC__BRIEF_BY_NUMBER(elu, f16)
+PC__BRIEF_BY_NUMBER(elu, bf16)
+#undef PC__BRIEF_BY_NUMBER
 
 #undef NUM
 #undef EXP
