@@ -56,8 +56,8 @@ __device__ __forceinline__ bool is_brief(int function)
     return function == PC__POINTWISE_gelu || function == PC__POINTWISE_gelu_tanh ||
            function == PC__POINTWISE_gelu_backward || function == PC__POINTWISE_gelu_tanh_backward ||
            function == PC__POINTWISE_silu || function == PC__POINTWISE_silu_backward ||
-           function == PC__POINTWISE_sigmoid || function == PC__POINTWISE_tanh || function == PC__POINTWISE_elu ||
-           function == PC__POINTWISE_elu_backward || is_brief_power(function);
+           function == PC__POINTWISE_sigmoid || function == PC__POINTWISE_tanh || function == PC__POINTWISE_rsqrt ||
+           function == PC__POINTWISE_elu || function == PC__POINTWISE_elu_backward || is_brief_power(function);
 }
 
 /* A power, or a times the slope of one at b. */
@@ -87,6 +87,7 @@ __device__ __forceinline__ item<N> brief(int function, const item<N> &a, const i
                  : function == PC__POINTWISE_silu          ? pc::brief_silu::of(a.v[k])
                  : function == PC__POINTWISE_sigmoid       ? pc::brief_sigmoid::of(a.v[k])
                  : function == PC__POINTWISE_tanh          ? pc::brief_tanh::of(a.v[k])
+                 : function == PC__POINTWISE_rsqrt         ? pc::brief_rsqrt::of(a.v[k])
                  : function == PC__POINTWISE_elu           ? pc::brief_elu::of(a.v[k], b.v[k])
                  : function == PC__POINTWISE_elu_backward  ? pc::brief_elu::through(a.v[k], b.v[k], number)
                  : function == PC__POINTWISE_silu_backward ? a.v[k] * pc::brief_silu::slope(b.v[k])

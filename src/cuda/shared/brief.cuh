@@ -1,4 +1,4 @@
-/* brief.cuh: activations and powers in 16 bits, where the functions of C take longer than the memory. */
+/* brief.cuh: activations, powers and roots in 16 bits, where the functions of C take longer than the memory. */
 #ifndef PC__CUDA_BRIEF_CUH
 #define PC__CUDA_BRIEF_CUH
 
@@ -27,6 +27,13 @@ __device__ __forceinline__ float logistic(float x)
 {
     return __fdividef(1.0f, 1.0f + __expf(-x));
 }
+
+struct brief_rsqrt {
+    static __device__ __forceinline__ float of(float x)
+    {
+        return rsqrtf(x);
+    }
+};
 
 struct brief_sigmoid {
     static __device__ __forceinline__ float of(float x)

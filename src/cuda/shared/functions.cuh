@@ -168,7 +168,9 @@ PC__BRIEF(gelu_tanh, f16)
 PC__BRIEF(gelu_tanh, bf16)
 PC__BRIEF(silu, f16)
 PC__BRIEF(silu, bf16)
-PC__BRIEF_ALONE(sigmoid, f16) /* whose slope is of their value */
+PC__BRIEF_ALONE(rsqrt, f16) /* whose slope is of their value */
+PC__BRIEF_ALONE(rsqrt, bf16)
+PC__BRIEF_ALONE(sigmoid, f16)
 PC__BRIEF_ALONE(sigmoid, bf16)
 PC__BRIEF_ALONE(tanh, f16)
 PC__BRIEF_ALONE(tanh, bf16)
