@@ -34,8 +34,7 @@ static pc_status extreme(const pc_call *call, const pc__reduction *kinds)
     if (a->whole || a->reduced == 1) /* nobody is told the places, or there is one */
         memset(index, 0, results * sizeof *index);
     if (a->reduced == 1) {
-        memcpy(pc__data(call->out[0]), pc__data(call->in[0]),
-               a->places ? 0 : results * pc_dtype_size(call->in[0]->dtype));
+        memcpy(pc__data(call->out[0]), pc__data(call->in[0]), results * pc_dtype_size(call->in[0]->dtype));
         return PC_OK;
     }
     return pc__reduce(call, &kinds[call->in[0]->dtype], a->whole ? NULL : index);
