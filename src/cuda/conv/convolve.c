@@ -72,6 +72,20 @@ static pc_status by_own(pc_stream *stream, const pc_call *call, const pc__convol
     return pc__cuda_launched(call);
 }
 
+/* Of several channels together, by whoever is faster than the kernels for any. */
+static pc_status by_others(pc_stream *stream, const pc_call *call, const pc__convolution *v, const pc__cuda_groups *s,
+                           bool *done)
+{
+    *done = pc__convolution_by_plain(stream, v);
+    if (*done)
+        return pc__cuda_launched(call);
+    if (pc__convolution_is_for_windows(stream, v, s))
+        PC__TRY(pc__convolution_by_windows(stream, call, v, s, done));
+    if (!*done)
+        PC__TRY(pc__convolution_by_pieces(stream, call, v, done));
+    return *done ? PC_OK : pc__convolution_by_windows(stream, call, v, s, done);
+}
+
 static pc_status run(pc_stream *stream, const pc_call *call, const pc__convolution *v)
 {
     pc__cuda_groups s;
@@ -83,14 +97,8 @@ static pc_status run(pc_stream *stream, const pc_call *call, const pc__convoluti
     PC__TRY(geometry(stream, v, &s));
     if (is_empty(&s) && v->direction != PC__CONV_FORWARD)
         return of_nothing(stream, call, v, &s);
-    if (!is_empty(&s) && !pc__cuda_depthwise_fits(&s) && pc__convolution_by_plain(stream, v))
-        return pc__cuda_launched(call);
-    if (pc__convolution_is_for_windows(stream, v, &s))
-        PC__TRY(pc__convolution_by_windows(stream, call, v, &s, &done));
-    if (!is_empty(&s) && !pc__cuda_depthwise_fits(&s) && !done)
-        PC__TRY(pc__convolution_by_pieces(stream, call, v, &done));
-    if (!is_empty(&s) && !pc__cuda_depthwise_fits(&s) && !done)
-        PC__TRY(pc__convolution_by_windows(stream, call, v, &s, &done));
+    if (!is_empty(&s) && !pc__cuda_depthwise_fits(&s))
+        PC__TRY(by_others(stream, call, v, &s, &done));
     return done ? PC_OK : by_own(stream, call, v, &s);
 }
 

@@ -22,6 +22,7 @@ typedef struct plan {
     pc__cuda_windows w;
     int64_t pictures, area; /* at a time; places of one */
     int parts, bytes;       /* bytes: of a number */
+    double windows;         /* bytes of those of all pictures */
     bool direct;            /* matrices are pictures as they are */
     rooms room;
 } plan;
@@ -41,6 +42,7 @@ static bool make_plan(const pc__cuda_groups *s, int direction, plan *p)
     p->area = back ? (int64_t)s->h * s->w : (int64_t)s->oh * s->ow;
     const double taps = (double)s->kh * s->kw, places = (double)s->n * (double)p->area;
     const double each = (double)p->area * s->groups * taps * p->w.depth * bytes; /* bytes of a picture's windows */
+    p->windows = each * (double)s->n;
     p->direct = s->groups == 1 && p->w.width == p->w.wide;
     const size_t number = weights ? (size_t)bytes : sizeof(float); /* results, which are rounded with their bias */
     const double matrix = p->direct ? 0 : (double)p->area * s->groups * p->w.width * (double)number; /* of a picture */
@@ -67,15 +69,14 @@ bool pc__convolution_is_for_windows(const pc_stream *stream, const pc__convoluti
         [PC__CONV_FORWARD] = 48e6, [PC__CONV_INPUT] = 10e6, [PC__CONV_WEIGHTS] = 24e6}; /* bytes of windows */
     enum { DEEP = 32, WIDE = 96, LARGE = 512 << 20 };
     plan p;
-    if (s->dtype != PC_F32 || s->groups == 1 || pc__cuda_depthwise_fits(s) || !make_plan(s, v->direction, &p) ||
+    if (s->dtype != PC_F32 || s->groups == 1 || !make_plan(s, v->direction, &p) ||
         pc__convolution_choice(stream, v) == PC_CHOICE_CUDNN)
         return false;
     const bool tf32 = pc_matmul_precision_get() == PC_PRECISION_TF32, apart = s->dh > 1 || s->dw > 1;
-    const double bytes = (double)s->n * (double)p.area * s->groups * s->kh * s->kw * p.w.depth * p.bytes;
-    if (bytes <= little[v->direction])
+    if (p.windows <= little[v->direction])
         return true;
     if (v->direction == PC__CONV_INPUT)
-        return apart && (!tf32 || ((s->sh > 1 || s->sw > 1) && bytes <= LARGE));
+        return apart && (!tf32 || ((s->sh > 1 || s->sw > 1) && p.windows <= LARGE));
     return v->direction == PC__CONV_FORWARD && !tf32 && (p.w.wide >= WIDE || (p.w.deep >= DEEP && p.w.wide >= DEEP));
 }
 
