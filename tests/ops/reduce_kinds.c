@@ -383,6 +383,23 @@ static void kinds_of_gapped_views(void **state)
     assert_no_leak();
 }
 
+/* Rows whose pieces have more results than a block of the usual size has threads. */
+static void extremes_of_very_long_rows(void **state)
+{
+    (void)state;
+    const int64_t n = 2300000, places[] = {0, 700000, 1200001, n - 1};
+    for (int i = 0; i < PC__COUNT(places); i++)
+        for (int least = 0; least < 2; least++)
+            PC_SCOPE {
+                pc_tensor *x = pc_zeros(PC_SHAPE(n), PC_F64, test_device()), *at;
+                assert_ok(pc_fill(pc_slice(x, 0, places[i], places[i] + 1, 1), least ? -3 : 3));
+                pc_tensor *value = least ? pc_min_dim(x, 0, false, &at) : pc_max_dim(x, 0, false, &at);
+                assert_close(pc_item(value), least ? -3 : 3, 0);
+                assert_close(pc_item(at), (double)places[i], 0);
+                assert_close(pc_item(least ? pc_argmin(x, 0, false) : pc_argmax(x, 0, false)), (double)places[i], 0);
+            }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(norms_of_zeros),
     cmocka_unit_test(norms_of_large_numbers),
@@ -394,6 +411,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(dots_of_vectors_with_gaps),
     cmocka_unit_test(kinds_of_any_size),
     cmocka_unit_test(kinds_of_gapped_views),
+    cmocka_unit_test(extremes_of_very_long_rows),
 };
 
 int main(void)

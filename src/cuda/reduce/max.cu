@@ -127,11 +127,12 @@ __global__ void __launch_bounds__(PC__WIDE_THREADS)
 
 /* The same of results and their places: a row's are few. */
 template <class T, class Order>
-__global__ void __launch_bounds__(THREADS) rows_of_results(const __grid_constant__ pc__cuda_reduction r, const T *in,
-                                                           const int64_t *places, T *out, int64_t *out_places)
+__global__ void __launch_bounds__(PC__WIDE_THREADS)
+    rows_of_results(const __grid_constant__ pc__cuda_reduction r, const T *in, const int64_t *places, T *out,
+                    int64_t *out_places)
 {
     const int lanes = r.lanes, lane = threadIdx.x % lanes;
-    const int64_t id = static_cast<int64_t>(blockIdx.x) * (THREADS / lanes) + threadIdx.x / lanes;
+    const int64_t id = static_cast<int64_t>(blockIdx.x) * (blockDim.x / lanes) + threadIdx.x / lanes;
     const int64_t row = min(id, r.outer - 1);
     pc::wait_for_earlier();
     const best<T, Order> own =
@@ -199,8 +200,8 @@ void extreme(const pc__cuda_reduction *r, const void *from, const int64_t *place
     T *out = static_cast<T *>(to);
     const int threads = r->lanes > THREADS ? r->lanes : THREADS;
     const int64_t tiles = (r->inner + r->lanes - 1) / r->lanes, per_block = threads / r->lanes;
-    const auto go = [&](auto kernel, int64_t blocks) {
-        (void)pc::start(kernel, static_cast<unsigned>(blocks), THREADS, r->queue, r->early, *r, in, places, out,
+    const auto go = [&](auto kernel, int64_t blocks, int block) {
+        (void)pc::start(kernel, static_cast<unsigned>(blocks), block, r->queue, r->early, *r, in, places, out,
                         out_places);
     };
     const int64_t row_blocks = (r->outer * r->parts + per_block - 1) / per_block;
@@ -208,12 +209,11 @@ void extreme(const pc__cuda_reduction *r, const void *from, const int64_t *place
         (void)pc::start(rows<T, Order>, static_cast<unsigned>(row_blocks), threads, r->queue, r->early, *r, in, out,
                         out_places);
     else if (r->layout == PC__REDUCE_ROWS)
-        go(rows_of_results<T, Order>, row_blocks);
+        go(rows_of_results<T, Order>, row_blocks, threads);
     else if (r->layout == PC__REDUCE_COLUMNS)
-        (void)pc::start(columns<T, Order>, static_cast<unsigned>(tiles * r->outer * r->parts),
-                        static_cast<unsigned>(r->threads), r->queue, r->early, *r, in, places, out, out_places);
+        go(columns<T, Order>, tiles * r->outer * r->parts, r->threads);
     else
-        go(singles<T, Order>, (r->outer * r->inner + THREADS - 1) / THREADS);
+        go(singles<T, Order>, (r->outer * r->inner + THREADS - 1) / THREADS, THREADS);
 }
 
 template <class Order>
