@@ -6,6 +6,8 @@
 #include "block.h"
 #include "tensor/half.h"
 
+#include <cmath>
+
 namespace emulator::ptx
 {
 
@@ -21,6 +23,13 @@ inline void griddepcontrol_launch_dependents()
 inline void mov_b32(uint32_t &to, uint32_t from)
 {
     to = from;
+}
+
+/* What is too small for a normal number is zero. */
+inline void ex2_approx_ftz_f32(float &to, float from)
+{
+    const float power = std::exp2(from);
+    to = power < 0x1p-126f ? 0.0f : power;
 }
 
 /* copies.cpp: `there` bytes from `from`, then zeros, `bytes` in all. */

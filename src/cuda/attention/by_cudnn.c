@@ -18,8 +18,6 @@ enum { CONFIGS = 8 };
 #define WORTH 2.5e8
 #define WORTH_BACKWARD 2e7 /* who trains calls often, and ours take twice as long */
 enum { WORTH_ROWS = 768 };
-/* The gradients of heads so small, of which cuDNN fills its tiles of 64 with zeros, are not from so many rows on. */
-enum { SMALL = 16, SMALL_ROWS = 512 };
 /* Scores' gradients at a time, in bytes: longer batches go in parts. */
 #define SLOPES_MOST ((int64_t)512 << 20)
 
@@ -76,11 +74,39 @@ static int64_t slopes_of_a_head(const pc__cuda_attention *a)
     return pc__attention_slopes(&(pc__attention_shape){.b = 1, .h = 1, .l = a->l, .s = a->s});
 }
 
+/* How many times as much of [l][s] cuDNN's tiles of 128 x 128 cover as ours of 64 x 64. */
+static double waste_of(const pc__cuda_attention *a)
+{
+    const double theirs = ((a->l + 127) / 128 * 128.0) * ((a->s + 127) / 128 * 128.0);
+    return theirs / (((a->l + 63) / 64 * 64.0) * ((a->s + 63) / 64 * 64.0));
+}
+
+/* Whether the kernels of units.cu are faster: for heads of up to 16 numbers, whose tiles cuDNN fills up to 64, and forward for
+ * lengths somewhat above a multiple of 128. */
+static bool is_for_units(const pc__attention_problem *p)
+{
+    enum {
+        TINY = 16,
+        SMALL = 32,
+        LARGE = 64,
+        FROM = 256,
+        FAR = 512,
+        UP_TO = 1024 /* rows */,
+        FULL = 264 /* blocks */
+    };
+    const pc__cuda_attention *a = &p->a;
+    const int size = PC__MAX(a->e, a->ev), least = PC__MIN(a->l, a->s), most = PC__MAX(a->l, a->s);
+    const bool full = a->batches * ((a->l + 63) / 64) >= FULL;
+    if (p->backward)
+        return size <= TINY && (least >= FAR || (least >= FROM && full));
+    return full && least >= FROM && most <= UP_TO &&
+           (size <= TINY || (size <= LARGE && waste_of(a) >= (size <= SMALL ? 1.25 : 1.4)));
+}
+
 static bool is_worth_it(const pc__attention_problem *p, double work)
 {
     const pc__cuda_attention *a = &p->a;
-    const bool small = p->backward && PC__MAX(a->e, a->ev) <= SMALL && PC__MIN(a->l, a->s) >= SMALL_ROWS;
-    return !small && (work >= (p->backward ? WORTH_BACKWARD : WORTH) || PC__MAX(a->l, a->s) >= WORTH_ROWS);
+    return !is_for_units(p) && (work >= (p->backward ? WORTH_BACKWARD : WORTH) || PC__MAX(a->l, a->s) >= WORTH_ROWS);
 }
 
 bool pc__attention_cudnn_supports(const pc_stream *stream, const void *problem)

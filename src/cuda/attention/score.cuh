@@ -11,17 +11,34 @@
 namespace
 {
 
-/* The first element of matrix i of the batch, which has less than 2^31. */
+/* at[n] = the first element of matrix i of the batch, which has less than 2^31, in *of[n]. */
+template <int N>
+__device__ inline void find_matrices(const pc__cuda_attention &a, const pc__cuda_matrices *const (&of)[N], unsigned i,
+                                     int64_t (&at)[N])
+{
+#pragma unroll
+    for (int n = 0; n < N; n++)
+        at[n] = 0;
+#pragma unroll 1
+    for (int d = a.dims - 1; d > 0; d--) {
+        const unsigned size = static_cast<unsigned>(a.shape[d]), outer = i / size, inner = i - outer * size;
+#pragma unroll
+        for (int n = 0; n < N; n++)
+            at[n] += inner * of[n]->batch[d];
+        i = outer;
+    }
+#pragma unroll
+    for (int n = 0; n < N; n++)
+        at[n] += i * of[n]->batch[0];
+}
+
+/* The first element of matrix i of the batch. */
 template <class T> __device__ inline T *matrix(const pc__cuda_attention &a, const pc__cuda_matrices &m, int64_t i)
 {
-    int64_t at = 0;
-    unsigned left = static_cast<unsigned>(i);
-    for (int d = a.dims - 1; d >= 0; d--) {
-        const unsigned size = static_cast<unsigned>(a.shape[d]), outer = left / size;
-        at += (left - outer * size) * m.batch[d];
-        left = outer;
-    }
-    return static_cast<T *>(m.data) + at;
+    const pc__cuda_matrices *const of[] = {&m};
+    int64_t at[1];
+    find_matrices(a, of, static_cast<unsigned>(i), at);
+    return static_cast<T *>(m.data) + at[0];
 }
 
 /* Of one matrix of the batch; R: the type that scores have. */

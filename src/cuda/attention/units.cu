@@ -1,6 +1,6 @@
-/* units.cu: attention of numbers of 16 bits and of float32 by matrix units, with float32 sums. A block has 64 queries, or
- * 128 where they are many, so that what is read of a key serves two products, and goes over the keys 64 or 32 at a time, the next
- * ones and their values on the way meanwhile. */
+/* units.cu: attention of numbers of 16 bits and of float32 by matrix units, with float32 sums. A block has 64 queries and
+ * goes over the keys, 64 or 32 at a time, the next ones and their values on the way meanwhile. Four such blocks or more of up to
+ * 64 numbers fit into a multiprocessor: while one waits for memory, or for its last product, others work. */
 #include "cuda/attention/units.cuh"
 
 namespace
@@ -10,7 +10,7 @@ namespace
  * LEAST_KEYS at a time: a block has less to wait for and leaves room for others. */
 constexpr int LEAST_KEYS = 32;
 template <class T, int D> constexpr int FEW = sizeof(T) > 2 || D < 32 ? 64 : 224;
-template <class T, int D, int M> constexpr int AT_ONCE = sizeof(T) > 2 && (D > 32 || D * M > 64) ? LEAST_KEYS : 64;
+template <class T, int D> constexpr int AT_ONCE = sizeof(T) > 2 && D > 32 ? LEAST_KEYS : 64;
 
 /* Which operands can be read or written by 16 bytes. */
 struct wholes {
@@ -26,40 +26,56 @@ template <class F> __device__ inline float across(float x, F &&f)
     return f(x, __shfl_xor_sync(0xffffffffu, x, 2));
 }
 
-/* Of a lane's two rows: the largest score so far, and the sum of exp(score - most). */
+/* Of a lane's two rows: a score that no other is far above, minus infinity where none was seen, and of the lane's own columns the
+ * sum of exp(score - most). */
 struct running {
     float most[2], total[2];
 };
 
-/* Products with keys from `key` on become weights; `shrink` is what sums so far shrink by. */
+/* Weights are at most 2^8 before `most` moves and what was added up so far shrinks: no fewer of their bits count, and after the
+ * first keys there is mostly nothing to shrink. */
+template <class T> constexpr float SLACK = 8 / IN_UNIT<T>;
+
+/* Products become scores, but for a factor above 0, which is returned: minus infinity where a query does not attend to a key. */
 template <class T, bool PLAIN, int KEYS>
-__device__ inline void weigh(const scoring<float> &score, int query, int key, float (&scores)[KEYS / EIGHT][4],
-                             running &r, float (&shrink)[2])
+__device__ inline float find_scores(const scoring<float> &score, int query, int key, float (&scores)[KEYS / EIGHT][4])
 {
     const pc__cuda_attention &a = score.a;
     const int lane = threadIdx.x % 32, row = query + lane / 4, column = key + lane % 4 * 2;
-    const bool all = PLAIN && key + KEYS <= a.s && query + 16 <= a.l && (!a.causal || key + KEYS <= query + 1);
     const float scale = score.scale * UNIT<T>;
-    float largest[2] = {r.most[0], r.most[1]}, sum[2] = {}, subtract[2];
-    if (all) {
-#pragma unroll
-        for (int n = 0; n < KEYS / EIGHT; n++)
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                scores[n][i] *= scale;
-    } else {
+    const bool whole = key + KEYS <= a.s && (!a.causal || key + KEYS <= query + 1), scaled = !PLAIN || scale <= 0;
+    if (scaled) {
 #pragma unroll
         for (int n = 0; n < KEYS / EIGHT; n++)
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 float &x = scores[n][i];
                 const int at = row + i / 2 * EIGHT, of = column + n * EIGHT + i % 2;
-                if (PLAIN)
-                    x = score.is_seen(at, of) ? x * scale : -INFINITY;
-                else
-                    x = score.of(x, at, of) * UNIT<T>;
+                x = PLAIN ? x * scale : score.of(x, at, of) * UNIT<T>;
             }
     }
+    if (PLAIN && !whole) {
+        int seen[2];
+#pragma unroll
+        for (int k = 0; k < 2; k++)
+            seen[k] = (a.causal ? min(a.s, row + k * EIGHT + 1) : a.s) - column;
+#pragma unroll
+        for (int n = 0; n < KEYS / EIGHT; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                scores[n][i] = n * EIGHT + i % 2 < seen[i / 2] ? scores[n][i] : -INFINITY;
+    }
+    return scaled ? 1 : scale;
+}
+
+/* Products with keys from `key` on become weights; `shrink` is what sums so far shrink by. False: by nothing, in no lane. */
+template <class T, bool PLAIN, int KEYS>
+__device__ inline bool weigh(const scoring<float> &score, int query, int key, float (&scores)[KEYS / EIGHT][4],
+                             running &r, float (&shrink)[2])
+{
+    const float by = find_scores<T, PLAIN, KEYS>(score, query, key, scores);
+    float largest[2] = {-INFINITY, -INFINITY}, subtract[2];
+    bool moves = false;
 #pragma unroll
     for (int n = 0; n < KEYS / EIGHT; n++)
 #pragma unroll
@@ -67,41 +83,41 @@ __device__ inline void weigh(const scoring<float> &score, int query, int key, fl
             largest[i / 2] = fmaxf(scores[n][i], largest[i / 2]);
 #pragma unroll
     for (int k = 0; k < 2; k++) {
-        largest[k] = across(largest[k], [](float x, float y) { return x > y ? x : y; });
-        subtract[k] = largest[k] == -INFINITY ? 0 : largest[k];
-        shrink[k] = exp2f((r.most[k] - subtract[k]) * IN_UNIT<T>);
-        r.most[k] = largest[k];
+        largest[k] = across(largest[k], [](float x, float y) { return x > y ? x : y; }) * by;
+        const float most = largest[k] > r.most[k] + SLACK<T> ? largest[k] : r.most[k];
+        subtract[k] = most == -INFINITY ? 0 : most;
+        shrink[k] = power_of_2((r.most[k] - subtract[k]) * IN_UNIT<T>);
+        moves |= most != r.most[k];
+        r.most[k] = most;
+        r.total[k] *= shrink[k];
     }
+    const int lane = threadIdx.x % 32, row = query + lane / 4, column = key + lane % 4 * 2;
 #pragma unroll
     for (int n = 0; n < KEYS / EIGHT; n++)
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             float &x = scores[n][i];
-            x = exp2f((x - subtract[i / 2]) * IN_UNIT<T>);
-            sum[i / 2] += x;
-            if (!PLAIN && a.p > 0)
+            x = power_of_2((x * by - subtract[i / 2]) * IN_UNIT<T>);
+            r.total[i / 2] += x;
+            if (!PLAIN && score.a.p > 0)
                 x *= score.factor(row + i / 2 * EIGHT, column + n * EIGHT + i % 2);
         }
-#pragma unroll
-    for (int k = 0; k < 2; k++)
-        r.total[k] = r.total[k] * shrink[k] + across(sum[k], [](float x, float y) { return x + y; });
+    return __ballot_sync(0xffffffffu, moves) != 0;
 }
 
 /* A warp's queries, from `query` on, see keys from `key` on, with their values. */
-template <class T, int D, int M, int KEYS, bool PLAIN>
+template <class T, int D, int KEYS, bool PLAIN>
 __device__ inline void see_keys(const scoring<float> &score, int query, int key, const T *mine, const T *keys,
-                                const T *values, running (&r)[M], float (&sums)[M][D / EIGHT][4])
+                                const T *values, running &r, float (&sums)[D / EIGHT][4])
 {
-    float scores[M][KEYS / EIGHT][4], shrink[M][2];
+    float scores[KEYS / EIGHT][4], shrink[2];
     multiply_rows<D, KEYS>(mine, keys, scores);
-#pragma unroll
-    for (int m = 0; m < M; m++) {
-        weigh<T, PLAIN, KEYS>(score, query + m * 16, key, scores[m], r[m], shrink[m]);
+    if (weigh<T, PLAIN, KEYS>(score, query, key, scores, r, shrink)) {
 #pragma unroll
         for (int n = 0; n < D / EIGHT; n++)
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                sums[m][n][i] *= shrink[m][i / 2];
+                sums[n][i] *= shrink[i / 2];
     }
     add_rows<D, KEYS>(scores, values, sums);
 }
@@ -115,10 +131,11 @@ __device__ inline void finish(const pc__cuda_attention &a, int64_t batch, int qu
 #pragma unroll
     for (int k = 0; k < 2; k++) {
         const int row = query + lane / 4 + k * EIGHT;
-        by[k] = r.total[k] == 0 ? 0 : 1 / r.total[k];
+        const float total = across(r.total[k], [](float x, float y) { return x + y; });
+        by[k] = total == 0 ? 0 : 1 / total;
         if (a.norms && lane % 4 == 0 && row < a.l)
             static_cast<float *>(a.norms)[batch * a.l + row] =
-                r.total[k] == 0 ? INFINITY : r.most[k] / UNIT<T> + logf(r.total[k]);
+                total == 0 ? INFINITY : r.most[k] / UNIT<T> + logf(total);
     }
     if constexpr (sizeof(T) == 2) {
         if (whole)
@@ -151,7 +168,8 @@ __device__ inline void join(float *held, int group, running &r, float (&sums)[D 
         for (int k = 0; k < 2; k++) {
             const float theirs = place[(D / 2 + k) * THREADS], most = fmaxf(r.most[k], theirs),
                         subtract = most == -INFINITY ? 0 : most;
-            by[k] = exp2f((r.most[k] - subtract) * IN_UNIT<T>), by_other[k] = exp2f((theirs - subtract) * IN_UNIT<T>);
+            by[k] = power_of_2((r.most[k] - subtract) * IN_UNIT<T>);
+            by_other[k] = power_of_2((theirs - subtract) * IN_UNIT<T>);
             r.total[k] = r.total[k] * by[k] + place[(D / 2 + 2 + k) * THREADS] * by_other[k];
             r.most[k] = most;
         }
@@ -164,33 +182,33 @@ __device__ inline void join(float *held, int group, running &r, float (&sums)[D 
 }
 #endif
 
-/* M: sixteens of queries of a warp. GROUPS: of four warps, which have the same queries and each a part of the KEYS. */
-template <class T, int D, int M, int KEYS, int GROUPS, bool PLAIN>
-__global__ void __launch_bounds__(GROUPS *THREADS)
+/* GROUPS: of four warps, which have the same queries and each a part of the KEYS. */
+template <class T, int D, int KEYS, int GROUPS, bool PLAIN>
+__global__ void __launch_bounds__(GROUPS *THREADS, PLAIN &&GROUPS == 1 && D == 64 ? 4 : 0)
     forward_kernel(const __grid_constant__ pc__cuda_attention a, wholes whole)
 {
 #if TENSOR_UNITS
-    static_assert(GROUPS == 1 || M == 1, "sums of one sixteen are joined");
     constexpr int ALL = GROUPS * THREADS, PART = KEYS / GROUPS;
     extern __shared__ __align__(128) char shared[];
     T *mine = reinterpret_cast<T *>(shared),
-      *theirs = mine + M * ROWS * PITCH<T, D>; /* keys, values, and the next ones where there are any */
-    const int blocks = (a.l + M * ROWS - 1) / (M * ROWS), own = threadIdx.x / 32 % WARPS * 16 * M,
+      *theirs = mine + ROWS * PITCH<T, D>; /* keys, values, and the next ones where there are any */
+    const int blocks = (a.l + ROWS - 1) / ROWS, own = threadIdx.x / 32 % WARPS * 16,
               part = threadIdx.x / THREADS * PART;
-    const int64_t batch = blockIdx.x / blocks;
+    const unsigned batch = blockIdx.x / blocks;
     const int first =
-        (blocks - 1 - static_cast<int>(blockIdx.x % blocks)) * M * ROWS; /* of causal ones the longest first */
+        (blocks - 1 - static_cast<int>(blockIdx.x - batch * blocks)) * ROWS; /* of causal ones the longest first */
     pc::wait_for_earlier();
     const scoring<float> score(a, batch);
-    const lines<T> q = lines_of<T>(a, a.q, batch, a.l, a.e, whole.q), k = lines_of<T>(a, a.k, batch, a.s, a.e, whole.k),
-                   v = lines_of<T>(a, a.v, batch, a.s, a.ev, whole.v);
-    const int end = keys_before(a, first + M * ROWS);
-    float sums[M][D / EIGHT][4] = {};
-    running r[M];
-#pragma unroll
-    for (int m = 0; m < M; m++)
-        r[m] = {{-INFINITY, -INFINITY}, {0, 0}};
-    send_rows<D, M * ROWS, ALL>(mine, q, first);
+    const pc__cuda_matrices *const of[] = {&a.q, &a.k, &a.v};
+    int64_t begins[3];
+    find_matrices(a, of, batch, begins);
+    const lines<T> q = lines_of<T>(a.q, begins[0], a.l, a.e, whole.q),
+                   k = lines_of<T>(a.k, begins[1], a.s, a.e, whole.k),
+                   v = lines_of<T>(a.v, begins[2], a.s, a.ev, whole.v);
+    const int end = keys_before(a, first + ROWS);
+    float sums[D / EIGHT][4] = {};
+    running r = {{-INFINITY, -INFINITY}, {0, 0}};
+    send_rows<D, ROWS, ALL>(mine, q, first);
     send_rows<D, KEYS, ALL>(theirs, k, 0);
     send_rows<D, KEYS, ALL>(theirs + KEYS * PITCH<T, D>, v, 0);
     sent();
@@ -205,29 +223,27 @@ __global__ void __launch_bounds__(GROUPS *THREADS)
             send_rows<D, KEYS, ALL>(next + KEYS * PITCH<T, D>, v, key + KEYS);
         }
         sent();
-        if (first + own >= a.l)
-            continue; /* a warp without queries: it sends and waits with the others */
-        see_keys<T, D, M, PART, PLAIN>(score, first + own, key + part, mine + own * PITCH<T, D>, keys,
-                                       keys + KEYS * PITCH<T, D>, r, sums);
+        if (first + own >= a.l || (a.causal && key + part >= first + own + 16))
+            continue; /* a warp without queries, or none that attends to these: it sends and waits with the others */
+        see_keys<T, D, PART, PLAIN>(score, first + own, key + part, mine + own * PITCH<T, D>, keys,
+                                    keys + KEYS * PITCH<T, D>, r, sums);
     }
     wait_sent<0>();
     if constexpr (GROUPS > 1) {
-        join<T, D, GROUPS>(reinterpret_cast<float *>(theirs), part / PART, r[0], sums[0]);
+        join<T, D, GROUPS>(reinterpret_cast<float *>(theirs), part / PART, r, sums);
         if (part > 0)
             return;
     }
-#pragma unroll
-    for (int m = 0; m < M; m++)
-        finish<T, D>(a, batch, first + own + m * 16, r[m], sums[m], mine + (own + m * 16) * PITCH<T, D>, whole.y);
+    finish<T, D>(a, batch, first + own, r, sums, mine + own * PITCH<T, D>, whole.y);
 #endif
 }
 
-template <class T, int D, int M, int KEYS, int GROUPS, bool PLAIN> void start(const pc__cuda_attention *a)
+template <class T, int D, int KEYS, int GROUPS, bool PLAIN> void start(const pc__cuda_attention *a)
 {
-    const auto kernel = forward_kernel<T, D, M, KEYS, GROUPS, PLAIN>;
-    const auto bytes = [](int tiles) { return (tiles * KEYS + M * ROWS) * PITCH<T, D> * static_cast<int>(sizeof(T)); };
+    const auto kernel = forward_kernel<T, D, KEYS, GROUPS, PLAIN>;
+    const auto bytes = [](int tiles) { return (tiles * KEYS + ROWS) * PITCH<T, D> * static_cast<int>(sizeof(T)); };
     static_assert((GROUPS - 1) * (D / 2 + 4) * THREADS * sizeof(float) <= 4 * KEYS * PITCH<T, D> * sizeof(T), "joined");
-    const unsigned blocks = static_cast<unsigned>(a->batches * ((a->l + M * ROWS - 1) / (M * ROWS)));
+    const unsigned blocks = static_cast<unsigned>(a->batches * blocks_of(a->l));
     const wholes whole = {lies_on_16_bytes(a, &a->q, a->e), lies_on_16_bytes(a, &a->k, a->e),
                           lies_on_16_bytes(a, &a->v, a->ev), lies_on_16_bytes(a, &a->y, a->ev)};
     if (blocks > 0)
@@ -236,24 +252,20 @@ template <class T, int D, int M, int KEYS, int GROUPS, bool PLAIN> void start(co
                              whole);
 }
 
-/* Rows of 64 queries. Where they are few, two groups of warps share the keys. */
-template <class T, int D, bool PLAIN, int KEYS = AT_ONCE<T, D, 1>> void by_rows(const pc__cuda_attention *a)
+/* Where queries are few, two groups of warps share the keys. */
+template <class T, int D, bool PLAIN, int KEYS = AT_ONCE<T, D>> void by_rows(const pc__cuda_attention *a)
 {
     enum { BLOCKS = 132 };
     if (a->s > KEYS && a->batches * blocks_of(a->l) <= BLOCKS)
-        start<T, D, 1, AT_ONCE<T, D, 1>, 2, PLAIN>(a);
+        start<T, D, AT_ONCE<T, D>, 2, PLAIN>(a);
     else
-        start<T, D, 1, KEYS, 1, PLAIN>(a);
+        start<T, D, KEYS, 1, PLAIN>(a);
 }
 
-/* Blocks of 128 queries leave multiprocessors idle where there are few. */
-template <class T, int D> void by_queries(const pc__cuda_attention *a)
+template <class T, int D> void by_keys(const pc__cuda_attention *a)
 {
-    enum { BLOCKS = 264 };
     if (a->s <= FEW<T, D>)
         by_rows<T, D, true, LEAST_KEYS>(a);
-    else if (a->batches * (a->l / (2 * ROWS)) >= BLOCKS)
-        start<T, D, 2, AT_ONCE<T, D, 2>, 1, true>(a);
     else
         by_rows<T, D, true>(a);
 }
@@ -262,9 +274,9 @@ template <class T> void forward(const pc__cuda_attention *a)
 {
     const int size = a->e > a->ev ? a->e : a->ev;
     if (is_plain(a))
-        size <= LEAST<T>    ? by_queries<T, LEAST<T>>(a)
-        : size <= 32        ? by_queries<T, 32>(a)
-        : size <= 64        ? by_queries<T, 64>(a)
+        size <= LEAST<T>    ? by_keys<T, LEAST<T>>(a)
+        : size <= 32        ? by_keys<T, 32>(a)
+        : size <= 64        ? by_keys<T, 64>(a)
         : size <= MIDDLE<T> ? by_rows<T, MIDDLE<T>, true>(a)
                             : by_rows<T, 128, true>(a);
     else

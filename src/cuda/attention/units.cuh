@@ -15,7 +15,7 @@ namespace
 constexpr int WARPS = 4, THREADS = WARPS * 32, ROWS = WARPS * 16; /* ROWS: of a tile */
 constexpr float LOG2_E = 1.4426950408889634f;
 
-/* What a score is multiplied by, and then what its difference from the largest one is, for exp2f. Scores of 16-bit numbers are in
+/* What a score is multiplied by, and then what its difference from the largest one is, for powers of 2. Scores of 16-bit numbers are in
  * units of log 2; those of float32 are not, for the difference of two large ones would have the error of that product. */
 template <class T> constexpr float UNIT = sizeof(T) > 2 ? 1 : LOG2_E;
 template <class T> constexpr float IN_UNIT = LOG2_E / UNIT<T>;
@@ -49,6 +49,14 @@ inline int blocks_of(int rows)
 
 #if TENSOR_UNITS
 
+/* 2^x by the special function units, 2^-22 of it off; zero below 2^-126. */
+__device__ inline float power_of_2(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
 /* Rows of a matrix of the batch. */
 template <class T> struct lines {
     const T *at;
@@ -57,11 +65,11 @@ template <class T> struct lines {
     bool whole; /* lies_on_16_bytes, and there are some */
 };
 
+/* Of a matrix that begins with element `begin`. */
 template <class T>
-__device__ inline lines<T> lines_of(const pc__cuda_attention &a, const pc__cuda_matrices &m, int64_t batch, int count,
-                                    int size, bool whole)
+__device__ inline lines<T> lines_of(const pc__cuda_matrices &m, int64_t begin, int count, int size, bool whole)
 {
-    return {matrix<const T>(a, m, batch), m.row, m.column, count, size, whole && count > 0 && size > 0};
+    return {static_cast<const T *>(m.data) + begin, m.row, m.column, count, size, whole && count > 0 && size > 0};
 }
 
 /* Below, where a thread's packs are of different columns. */
@@ -96,6 +104,12 @@ __device__ inline void send_rows(T *to, const lines<T> &of, int first)
     T *place = to + begin * PITCH<T, D> + e;
     if (of.whole) {
         const T *from = of.at + (first + begin) * of.row + e;
+        if (N % STEP == 0 && of.size == D && first + N <= of.count) {
+#pragma unroll
+            for (int k = 0; k < N / STEP; k++, from += STEP * of.row)
+                send_past(place + k * STEP * PITCH<T, D>, from, true);
+            return;
+        }
         const int left = e < of.size ? of.count - first - begin : 0;
 #pragma unroll
         for (int k = 0; k < (N + STEP - 1) / STEP; k++, from += STEP * of.row)
@@ -124,62 +138,51 @@ template <int D, class T> __device__ inline const T *right_of(const T *rows)
     return rows + (lane / 16 * EIGHT + lane % EIGHT) * PITCH<T, D> + lane / EIGHT % 2 * EIGHT;
 }
 
-/* 16-bit numbers: sums[16 M][N] = the warp's rows of `mine`, 16 M of them, times rows of `theirs`, N of them. */
-template <int D, int N, int M, class T>
-__device__ inline void multiply_halves(const T *mine, const T *theirs, float (&sums)[M][N / EIGHT][4])
+/* 16-bit numbers: sums[16][N] = the warp's rows of `mine` times rows of `theirs`, N of them. */
+template <int D, int N, class T>
+__device__ inline void multiply_halves(const T *mine, const T *theirs, float (&sums)[N / EIGHT][4])
 {
     clear(sums);
 #pragma unroll
     for (int e = 0; e < D; e += 16) {
-        unsigned left[M][4];
-#pragma unroll
-        for (int m = 0; m < M; m++)
-            take_squares<false>(left[m], left_of<D>(mine + m * 16 * PITCH<T, D>) + e);
+        unsigned left[4];
+        take_squares<false>(left, left_of<D>(mine) + e);
 #pragma unroll
         for (int n = 0; n < N / 16; n++) {
             unsigned right[4];
             take_squares<false>(right, right_of<D>(theirs + n * 16 * PITCH<T, D>) + e);
             const unsigned first[2] = {right[0], right[1]}, second[2] = {right[2], right[3]};
-#pragma unroll
-            for (int m = 0; m < M; m++) {
-                add_tensor(sums[m][2 * n], left[m], first, T());
-                add_tensor(sums[m][2 * n + 1], left[m], second, T());
-            }
+            add_tensor(sums[2 * n], left, first, T());
+            add_tensor(sums[2 * n + 1], left, second, T());
         }
     }
 }
 
-/* 16-bit numbers: sums[16 M][D] += weights[16 M][N], rounded, times rows of `theirs`, N of them. */
-template <int D, int N, int M, class T>
-__device__ inline void add_halves(const float (&weights)[M][N / EIGHT][4], const T *theirs,
-                                  float (&sums)[M][D / EIGHT][4])
+/* 16-bit numbers: sums[16][D] += weights[16][N], rounded, times rows of `theirs`, N of them. */
+template <int D, int N, class T>
+__device__ inline void add_halves(const float (&weights)[N / EIGHT][4], const T *theirs, float (&sums)[D / EIGHT][4])
 {
 #pragma unroll
     for (int k = 0; k < N / 16; k++) {
-        unsigned left[M][4];
+        unsigned left[4];
 #pragma unroll
-        for (int m = 0; m < M; m++)
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const float(&four)[4] = weights[m][2 * k + i / 2];
-                left[m][i] = pc::word_of<T>(four[i % 2 * 2], four[i % 2 * 2 + 1]);
-            }
+        for (int i = 0; i < 4; i++) {
+            const float(&four)[4] = weights[2 * k + i / 2];
+            left[i] = pc::word_of<T>(four[i % 2 * 2], four[i % 2 * 2 + 1]);
+        }
 #pragma unroll
         for (int e = 0; e < D / 16; e++) {
             unsigned right[4];
             take_squares<true>(right, left_of<D>(theirs + k * 16 * PITCH<T, D>) + e * 16);
             const unsigned first[2] = {right[0], right[1]}, second[2] = {right[2], right[3]};
-#pragma unroll
-            for (int m = 0; m < M; m++) {
-                add_tensor(sums[m][2 * e], left[m], first, T());
-                add_tensor(sums[m][2 * e + 1], left[m], second, T());
-            }
+            add_tensor(sums[2 * e], left, first, T());
+            add_tensor(sums[2 * e + 1], left, second, T());
         }
     }
 }
 
-template <int D, int N, int M, class T>
-__device__ inline void multiply_rows(const T *mine, const T *theirs, float (&sums)[M][N / EIGHT][4])
+template <int D, int N, class T>
+__device__ inline void multiply_rows(const T *mine, const T *theirs, float (&sums)[N / EIGHT][4])
 {
     if constexpr (sizeof(T) == 2)
         multiply_halves<D, N>(mine, theirs, sums);
@@ -187,9 +190,8 @@ __device__ inline void multiply_rows(const T *mine, const T *theirs, float (&sum
         multiply_floats<D, N, PITCH<T, D>>(mine, theirs, sums);
 }
 
-template <int D, int N, int M, class T>
-__device__ inline void add_rows(const float (&weights)[M][N / EIGHT][4], const T *theirs,
-                                float (&sums)[M][D / EIGHT][4])
+template <int D, int N, class T>
+__device__ inline void add_rows(const float (&weights)[N / EIGHT][4], const T *theirs, float (&sums)[D / EIGHT][4])
 {
     if constexpr (sizeof(T) == 2)
         add_halves<D, N>(weights, theirs, sums);

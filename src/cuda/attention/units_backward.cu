@@ -43,6 +43,24 @@ __device__ inline void send_ends(T *rows, const pc__cuda_attention &a, int64_t b
     send_or_clear<4>(reinterpret_cast<float *>(rows + row * PITCH<T, D> + D) + second, from + i, i < a.l);
 }
 
+/* Columns of a lane's row that are seen: `count` from `first` on. */
+struct span {
+    int first, count;
+
+    __device__ inline bool has(int column) const
+    {
+        return static_cast<unsigned>(column - first) < static_cast<unsigned>(count);
+    }
+};
+
+/* Of columns from `column` on. */
+template <bool OF_KEYS> __device__ inline span span_of(const pc__cuda_attention &a, int row, int column)
+{
+    const int first = OF_KEYS && a.causal ? max(row, column) : column;
+    const int end = OF_KEYS ? a.l : a.causal ? min(a.s, row + 1) : a.s;
+    return {first - column, row < (OF_KEYS ? a.s : a.l) ? max(end - first, 0) : 0};
+}
+
 /* Products become weights, and those with the gradient of y the gradients of scores. Rows from `mine` on, columns from
  * `theirs` on. Queries are the rows, whose ends a lane has, or the columns: `columns` are theirs in shared memory. */
 template <class T, int D, bool OF_KEYS, bool PLAIN, int N>
@@ -51,6 +69,7 @@ __device__ inline void slope(const scoring<float> &score, int mine, int theirs, 
 {
     const pc__cuda_attention &a = score.a;
     const int lane = threadIdx.x % 32, queries = OF_KEYS ? theirs : mine, keys = OF_KEYS ? mine : theirs;
+    const int row = mine + lane / 4, column = theirs + lane % 4 * 2;
     const bool all = PLAIN && queries + (OF_KEYS ? N : 16) <= a.l && keys + (OF_KEYS ? 16 : N) <= a.s &&
                      (!a.causal || keys + (OF_KEYS ? 16 : N) <= queries + 1);
     const float scale = score.scale * UNIT<T>;
@@ -59,21 +78,23 @@ __device__ inline void slope(const scoring<float> &score, int mine, int theirs, 
         for (int n = 0; n < N / EIGHT; n++)
 #pragma unroll
             for (int i = 0; i < 4; i++) {
-                const int right = n * EIGHT + lane % 4 * 2 + i % 2, row = mine + lane / 4 + i / 2 * EIGHT;
-                const int query = OF_KEYS ? theirs + right : row, key = OF_KEYS ? row : theirs + right;
-                const ends own = OF_KEYS ? ends_of<D>(columns, right) : of_rows[i / 2];
+                const int right = n * EIGHT + i % 2, down = i / 2 * EIGHT;
+                const int query = OF_KEYS ? column + right : row + down, key = OF_KEYS ? row + down : column + right;
+                const ends own = OF_KEYS ? ends_of<D>(columns, lane % 4 * 2 + right) : of_rows[i / 2];
                 const float norm = OF_KEYS ? own.norm * UNIT<T> : own.norm;
                 const float at = PLAIN ? weights[n][i] * scale : score.of(weights[n][i], query, key) * UNIT<T>;
-                const float weight = seen(query, key) ? exp2f((at - norm) * IN_UNIT<T>) : 0;
+                const float weight = seen(i / 2, right) ? power_of_2((at - norm) * IN_UNIT<T>) : 0;
                 const float factor = !PLAIN && a.p > 0 ? score.factor(query, key) : 1;
                 slopes[n][i] = weight * (slopes[n][i] * factor - own.mean);
                 weights[n][i] = weight * factor;
             }
     };
-    if (all)
+    if (all) {
         turn([](int, int) { return true; });
-    else
-        turn([&](int query, int key) { return score.is_seen(query, key); });
+    } else {
+        const span of[2] = {span_of<OF_KEYS>(a, row, column), span_of<OF_KEYS>(a, row + EIGHT, column)};
+        turn([&](int k, int right) { return of[k].has(right); });
+    }
 }
 
 /* Block `index` of those that have keys, or of those that have queries. */
@@ -87,10 +108,14 @@ __device__ inline void do_block(const pc__cuda_attention &a, const wholes &whole
     const int64_t batch = index / blocks;
     const int block = index % blocks, first = (OF_KEYS ? block : blocks - 1 - block) * ROWS;
     const scoring<float> score(a, batch);
-    const lines<T> q = lines_of<T>(a, a.q, batch, a.l, a.e, whole.q), k = lines_of<T>(a, a.k, batch, a.s, a.e, whole.k),
-                   v = lines_of<T>(a, a.v, batch, a.s, a.ev, whole.v),
-                   g = lines_of<T>(a, a.g, batch, a.l, a.ev, whole.g);
-    float sums_1[1][D / EIGHT][4] = {}, sums_2[1][OF_KEYS ? D / EIGHT : 1][4] = {};
+    const pc__cuda_matrices *const of[] = {&a.q, &a.k, &a.v, &a.g};
+    int64_t begins[4];
+    find_matrices(a, of, static_cast<unsigned>(batch), begins);
+    const lines<T> q = lines_of<T>(a.q, begins[0], a.l, a.e, whole.q),
+                   k = lines_of<T>(a.k, begins[1], a.s, a.e, whole.k),
+                   v = lines_of<T>(a.v, begins[2], a.s, a.ev, whole.v),
+                   g = lines_of<T>(a.g, begins[3], a.l, a.ev, whole.g);
+    float sums_1[D / EIGHT][4] = {}, sums_2[OF_KEYS ? D / EIGHT : 1][4] = {};
     send_rows<D, ROWS>(mine_1, OF_KEYS ? k : q, first);
     send_rows<D, ROWS>(mine_2, OF_KEYS ? v : g, first);
     const int end = OF_KEYS ? a.l : keys_before(a, first + ROWS), begin = OF_KEYS ? first_query(a, first, N) : 0;
@@ -113,7 +138,7 @@ __device__ inline void do_block(const pc__cuda_attention &a, const wholes &whole
     sent();
     for (int j = begin; j < end; j += N) {
         const T *theirs_1 = theirs + j / N % 2 * 2 * N * PITCH<T, D>, *theirs_2 = theirs_1 + N * PITCH<T, D>;
-        float weights[1][N / EIGHT][4], slopes[1][N / EIGHT][4];
+        float weights[N / EIGHT][4], slopes[N / EIGHT][4];
         wait_sent<0>();
         __syncthreads();
         if (j + N < end)
@@ -123,21 +148,21 @@ __device__ inline void do_block(const pc__cuda_attention &a, const wholes &whole
             continue; /* a warp without rows: it sends and waits with the others */
         multiply_rows<D, N>(mine_1 + own * PITCH<T, D>, theirs_1, weights);
         multiply_rows<D, N>(mine_2 + own * PITCH<T, D>, theirs_2, slopes);
-        slope<T, D, OF_KEYS, PLAIN, N>(score, first + own, j, of_mine, theirs_1, weights[0], slopes[0]);
+        slope<T, D, OF_KEYS, PLAIN, N>(score, first + own, j, of_mine, theirs_1, weights, slopes);
         add_rows<D, N>(slopes, theirs_1, sums_1);
         if constexpr (OF_KEYS)
             add_rows<D, N>(weights, theirs_2, sums_2);
     }
     wait_sent<0>();
     const float scale[2] = {score.scale, score.scale}, one[2] = {1, 1};
-    put_rows<D, T>(a, OF_KEYS ? a.dk : a.dq, batch, rows, a.e, first + own, sums_1[0], scale);
+    put_rows<D, T>(a, OF_KEYS ? a.dk : a.dq, batch, rows, a.e, first + own, sums_1, scale);
     if constexpr (OF_KEYS)
-        put_rows<D, T>(a, a.dv, batch, rows, a.ev, first + own, sums_2[0], one);
+        put_rows<D, T>(a, a.dv, batch, rows, a.ev, first + own, sums_2, one);
 }
 #endif
 
 template <class T, int D, bool PLAIN>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, D <= 16 ? 4 : 0)
     backward_kernel(const __grid_constant__ pc__cuda_attention a, const wholes whole, unsigned of_keys)
 {
 #if TENSOR_UNITS

@@ -13,89 +13,71 @@ constexpr int EIGHT = 8;
 
 #if TENSOR_UNITS
 
-template <int M, int N> __device__ inline void clear(float (&sums)[M][N][4])
+template <int N> __device__ inline void clear(float (&sums)[N][4])
 {
 #pragma unroll
-    for (int m = 0; m < M; m++)
+    for (int n = 0; n < N; n++)
 #pragma unroll
-        for (int n = 0; n < N; n++)
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                sums[m][n][i] = 0;
+        for (int i = 0; i < 4; i++)
+            sums[n][i] = 0;
 }
 
 constexpr int GROUP = 4; /* eights of columns whose sums take turns */
 
-/* sums[16 M][8 G] += left[16 M][8] right[8][8 G]. Sums take turns, for each product waits for the one before it. */
-template <int G, int M>
-__device__ inline void add_threes(float (*const (&sums)[M])[4], const halves<4> (&left)[M], const halves<2> (&right)[G])
+/* sums[16][8 G] += left[16][8] right[8][8 G]. Sums take turns, for each product waits for the one before it. */
+template <int G> __device__ inline void add_threes(float (*sums)[4], const halves<4> &left, const halves<2> (&right)[G])
 {
 #pragma unroll
     for (int pass = 0; pass < 3; pass++)
 #pragma unroll
         for (int n = 0; n < G; n++)
-#pragma unroll
-            for (int m = 0; m < M; m++)
-                add_tensor(sums[m][n], pass == 0 ? left[m].low : left[m].high,
-                           pass == 1 ? right[n].low : right[n].high);
+            add_tensor(sums[n], pass == 0 ? left.low : left.high, pass == 1 ? right[n].low : right[n].high);
 }
 
-/* sums[16 M][N] = rows of `mine`, 16 M of them, times rows of `theirs`, N of them; all of D numbers, P apart. */
-template <int D, int N, int P, int M>
-__device__ inline void multiply_floats(const float *mine, const float *theirs, float (&sums)[M][N / EIGHT][4])
+/* sums[16][N] = the warp's rows of `mine` times rows of `theirs`, N of them; all of D numbers, P apart. */
+template <int D, int N, int P>
+__device__ inline void multiply_floats(const float *mine, const float *theirs, float (&sums)[N / EIGHT][4])
 {
     constexpr int G = N / EIGHT < GROUP ? N / EIGHT : GROUP;
     const int lane = threadIdx.x % 32, at = lane / 4 * P + lane % 4;
     clear(sums);
 #pragma unroll
     for (int e = 0; e < D; e += EIGHT) {
-        halves<4> left[M];
+        halves<4> left;
 #pragma unroll
-        for (int m = 0; m < M; m++)
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                left[m].take(i, mine[at + (m * 16 + i % 2 * EIGHT) * P + e + i / 2 * 4]);
+        for (int i = 0; i < 4; i++)
+            left.take(i, mine[at + i % 2 * EIGHT * P + e + i / 2 * 4]);
 #pragma unroll
         for (int n = 0; n < N / EIGHT; n += G) {
             halves<2> right[G];
-            float(*of[M])[4];
-#pragma unroll
-            for (int m = 0; m < M; m++)
-                of[m] = &sums[m][n];
 #pragma unroll
             for (int k = 0; k < 2 * G; k++)
                 right[k / 2].take(k % 2, theirs[at + (n + k / 2) * EIGHT * P + e + k % 2 * 4]);
-            add_threes<G, M>(of, left, right);
+            add_threes<G>(&sums[n], left, right);
         }
     }
 }
 
-/* sums[16 M][D] += weights[16 M][N] times rows of `theirs`, N of them, P apart. */
-template <int D, int N, int P, int M>
-__device__ inline void add_floats(const float (&weights)[M][N / EIGHT][4], const float *theirs,
-                                  float (&sums)[M][D / EIGHT][4])
+/* sums[16][D] += weights[16][N] times rows of `theirs`, N of them, P apart. */
+template <int D, int N, int P>
+__device__ inline void add_floats(const float (&weights)[N / EIGHT][4], const float *theirs,
+                                  float (&sums)[D / EIGHT][4])
 {
     constexpr int G = GROUP;
     const int lane = threadIdx.x % 32, at = lane % 4 * 2 * P + lane / 4;
 #pragma unroll
     for (int k = 0; k < N / EIGHT; k++) {
-        halves<4> left[M];
+        halves<4> left;
 #pragma unroll
-        for (int m = 0; m < M; m++)
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                left[m].take(i, weights[m][k][i % 2 * 2 + i / 2]);
+        for (int i = 0; i < 4; i++)
+            left.take(i, weights[k][i % 2 * 2 + i / 2]);
 #pragma unroll
         for (int e = 0; e < D / EIGHT; e += G) {
             halves<2> right[G];
-            float(*of[M])[4];
-#pragma unroll
-            for (int m = 0; m < M; m++)
-                of[m] = &sums[m][e];
 #pragma unroll
             for (int n = 0; n < 2 * G; n++)
                 right[n / 2].take(n % 2, theirs[at + (k * EIGHT + n % 2) * P + (e + n / 2) * EIGHT]);
-            add_threes<G, M>(of, left, right);
+            add_threes<G>(&sums[e], left, right);
         }
     }
 }
