@@ -14,13 +14,13 @@ static void cut(pc__cuda_reduction *r, int64_t most, int64_t least)
 /* A block's turn is 4 accesses of each thread. Rows shorter than that go to a warp or a quarter of one. */
 static void plan_rows(pc__cuda_reduction *r, bool two_passes)
 {
-    enum { FEW = 64 };
+    enum { FEW = 64, MANY = 512 /* elements, which a warp asks one behind the other */ };
     const int64_t turn = (int64_t)IN_FLIGHT * r->pack;
     r->layout = PC__REDUCE_ROWS;
     r->lanes = r->reduced <= 8 * turn ? 8 : r->reduced <= 32 * turn * 2 ? 32 : THREADS;
     if (r->lanes == 8 && r->outer < FEW && r->reduced > 8 * r->pack)
         r->lanes = 32; /* fewer accesses one behind the other */
-    if (r->lanes == 32 && r->outer < FEW && r->reduced > 32 * turn)
+    if (r->lanes == 32 && r->outer < FEW && r->reduced > PC__MIN(32 * turn, MANY))
         r->lanes = THREADS;
     if (r->lanes == THREADS && r->outer < FEW && r->reduced > THREADS * turn && r->reduced <= PC__WIDE_THREADS * turn) {
         r->lanes = PC__WIDE_THREADS; /* one turn, where pieces would take a second launch */
