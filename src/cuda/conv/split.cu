@@ -63,10 +63,10 @@ template <class T, bool INPUT> struct convolution {
 
     __device__ __forceinline__ tap tap_of(int k, int to) const
     {
+        if (k >= to) // so are all where there are no channels
+            return {NOWHERE, 0, 0, -1};
         const int channels = INPUT ? s.o : s.c, at = k / channels, channel = k - at * channels, row = at / s.kw;
         const int area = s.kh * s.kw;
-        if (k >= to)
-            return {NOWHERE, 0, 0, -1};
         return {row, at - row * s.kw, channel, (INPUT ? channel * s.c : channel) * area + at};
     }
 
