@@ -247,9 +247,9 @@ template <class T, int D, int KEYS, int GROUPS, bool PLAIN> void start(const pc_
     const wholes whole = {lies_on_16_bytes(a, &a->q, a->e), lies_on_16_bytes(a, &a->k, a->e),
                           lies_on_16_bytes(a, &a->v, a->ev), lies_on_16_bytes(a, &a->y, a->ev)};
     if (blocks > 0)
-        (void)pc::start_grid(kernel, dim3(blocks), dim3(GROUPS * THREADS),
-                             static_cast<size_t>(bytes(GROUPS == 1 && a->s <= KEYS ? 2 : 4)), a->queue, a->early, *a,
-                             whole);
+        (void)pc::start_staged(kernel, dim3(blocks), dim3(GROUPS * THREADS),
+                               static_cast<size_t>(bytes(GROUPS == 1 && a->s <= KEYS ? 2 : 4)), a->queue, a->early, *a,
+                               whole);
 }
 
 /* Where queries are few, two groups of warps share the keys. */

@@ -6,8 +6,8 @@
 
 #include "cuda/attention/score.cuh"
 #include "cuda/attention/units_floats.cuh"
-#include "cuda/shared/dependent_launch.cuh"
 #include "cuda/shared/mma.cuh"
+#include "cuda/shared/staged.cuh"
 
 namespace
 {

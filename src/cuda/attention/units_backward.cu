@@ -184,8 +184,8 @@ template <class T, int D, bool PLAIN> void start(const pc__cuda_attention *a)
         return;
     const wholes whole = {lies_on_16_bytes(a, &a->q, a->e), lies_on_16_bytes(a, &a->k, a->e),
                           lies_on_16_bytes(a, &a->v, a->ev), lies_on_16_bytes(a, &a->g, a->ev)};
-    (void)pc::start_grid(backward_kernel<T, D, PLAIN>, dim3(blocks), dim3(THREADS), shared, a->queue, a->early, *a,
-                         whole, of_keys);
+    (void)pc::start_staged(backward_kernel<T, D, PLAIN>, dim3(blocks), dim3(THREADS), shared, a->queue, a->early, *a,
+                           whole, of_keys);
 }
 
 template <class T> void backward(const pc__cuda_attention *a)

@@ -178,6 +178,9 @@ static pc_status open_now(int index)
                            "asking the GPU for its size"));
     PC__TRY(pc__cuda_check(cudaDeviceGetAttribute(&device->block_room, cudaDevAttrMaxSharedMemoryPerBlockOptin, index),
                            "asking the GPU for its shared memory"));
+    PC__TRY(
+        pc__cuda_check(cudaDeviceGetAttribute(&device->shared_room, cudaDevAttrMaxSharedMemoryPerMultiprocessor, index),
+                       "asking the GPU for its multiprocessors' shared memory"));
     PC__TRY(pc__cuda_check(cudaDeviceGetStreamPriorityRange(&device->least, &device->greatest),
                            "asking the GPU for its priorities"));
     device->early = can_start_early(index);

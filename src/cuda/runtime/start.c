@@ -2,19 +2,21 @@
  * runtime's search for it.
  *
  * Ready means that it asks for the division of first-level memory and shared memory that all others ask for: a
- * multiprocessor that must divide it anew waits until it is empty (docs/kernels-diary.md). And that its blocks may have all
+ * multiprocessor that must divide it anew waits until it is empty (docs/kernels-diary.md); long launches of some (staged.cuh) may
+ * have another. And that its blocks may have all
  * the shared memory that there is: the limit is the kernel's, so that launches of other shapes in other threads would undo a
  * lower one. */
 #include "cuda/runtime/start.h"
 
+#include "cuda/runtime/staged.h"
 #include "cuda/runtime/state.h"
 
 #include <cuda.h>
 #include <pthread.h>
 
 /* Of first-level memory as shared memory, in percent: room for four blocks of the linear layers' kernels on compute
- * capability 9.0. A kernel that needs more gets it. */
-enum { SHARED = 60 };
+ * capability 9.0, where it is 164 KB of 228. A kernel that needs more gets it. */
+enum { SHARED = 60, SHARED_THEN = 72 /* percent of the most */ };
 
 enum { PLACES = 4096, TRIES = 16 }; /* of the table, a power of two; kernels that find no place go by the runtime */
 
@@ -22,6 +24,7 @@ typedef struct known {
     _Atomic(const void *) kernel;
     _Atomic(void *) handle;  /* the driver's */
     _Atomic(uint64_t) ready; /* a bit for each device */
+    _Atomic(bool) staged;
 } known;
 
 _Static_assert(PC__DEVICES_MAX <= 64, "a bit for each device");
@@ -39,6 +42,13 @@ static known *place_of(const void *kernel)
             return k;
     }
     return NULL;
+}
+
+void pc__cuda_is_staged(const void *kernel)
+{
+    known *k = place_of(kernel);
+    if (k)
+        atomic_store_explicit(&k->staged, true, memory_order_relaxed);
 }
 
 static _Thread_local struct {
@@ -91,13 +101,40 @@ static void find_handle(known *k, const void *kernel)
         (void)cudaGetLastError();
 }
 
+#if CUDART_VERSION >= 13000
+/* How much should be shared memory for this launch, in percent of the most: 0 where the usual share does, since no more blocks
+ * would fit, or they are too few turns to pay for another division. */
+static unsigned carveout_of(const cudaLaunchConfig_t *how)
+{
+    enum { SYSTEM = 1024 /* bytes of each block */, TURNS = 3 };
+    const pc__cuda_device *device = &pc__cuda_devices[pc__cuda_here()];
+    const uint64_t room = (uint64_t)device->shared_room, each = how->dynamicSmemBytes + SYSTEM;
+    const uint64_t blocks = (uint64_t)how->gridDim.x * how->gridDim.y * how->gridDim.z;
+    const uint64_t most = room / each, usual = room * SHARED_THEN / 100 / each;
+    if (most <= usual || blocks < TURNS * most * (uint64_t)device->multiprocessors)
+        return 0;
+    return (unsigned)((100 * most * each + room - 1) / room);
+}
+#endif
+
 static bool launched_by_driver(const cudaLaunchConfig_t *how, known *k, void **list)
 {
     CUfunction handle = k ? atomic_load_explicit(&k->handle, memory_order_relaxed) : NULL;
     if (!handle)
         return false;
-    CUlaunchAttribute overlap = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-                                 .value = {.programmaticStreamSerializationAllowed = 1}};
+    CUlaunchAttribute wishes[2] = {0};
+    unsigned count = how->numAttrs;
+    if (count > 0) {
+        wishes[0].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+        wishes[0].value.programmaticStreamSerializationAllowed = 1;
+    }
+#if CUDART_VERSION >= 13000
+    const unsigned carveout = atomic_load_explicit(&k->staged, memory_order_relaxed) ? carveout_of(how) : 0;
+    if (carveout > 0) {
+        wishes[count].id = CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+        wishes[count++].value.sharedMemCarveout = carveout;
+    }
+#endif
     const CUlaunchConfig config = {.gridDimX = how->gridDim.x,
                                    .gridDimY = how->gridDim.y,
                                    .gridDimZ = how->gridDim.z,
@@ -106,8 +143,8 @@ static bool launched_by_driver(const cudaLaunchConfig_t *how, known *k, void **l
                                    .blockDimZ = how->blockDim.z,
                                    .sharedMemBytes = (unsigned)how->dynamicSmemBytes,
                                    .hStream = how->stream,
-                                   .attrs = &overlap,
-                                   .numAttrs = how->numAttrs};
+                                   .attrs = wishes,
+                                   .numAttrs = count};
     return driver(&config, handle, list, NULL) == CUDA_SUCCESS;
 }
 
