@@ -41,8 +41,9 @@ __device__ __forceinline__ void add_products(const vector<T, N> *x, int line, co
 
 /* sums[part][channel][tap], of the kernel's rows from blockIdx.z * R on. */
 template <class T, int N, int K, int S, int R>
-__global__ void __launch_bounds__(THREADS / 2, STAY) weight_tiles(const __grid_constant__ pc__cuda_groups s, const T *x,
-                                                                  const T *y, pc::math<T> *sums, const pair_of_tiles of)
+__global__ void __launch_bounds__(THREADS / 2, R > 3 ? STAY - 1 : STAY)
+    weight_tiles(const __grid_constant__ pc__cuda_groups s, const T *x, const T *y, pc::math<T> *sums,
+                 const pair_of_tiles of)
 {
     typedef pc::math<T> M;
     extern __shared__ __align__(16) char shared[];
@@ -75,10 +76,11 @@ __global__ void __launch_bounds__(THREADS / 2, STAY) weight_tiles(const __grid_c
     leave_sums<M, N, R * K>(s, sum, reinterpret_cast<M *>(shared), first * K, sums);
 }
 
-/* Rows of the kernel that a block has: as many as registers hold the sums of, or one of larger kernels. */
-constexpr int rows_of_kernel(int k)
+/* Rows of the kernel that a block has where there is enough to do: as many as registers hold the sums of, for each other block
+ * brings the same tiles. Less work has more blocks: two rows, or one, of kernels larger than 3. */
+template <class T> constexpr int rows_of_kernel(int k)
 {
-    return k == 3 ? 3 : 2;
+    return k < 7 ? k : sizeof(T) == 2 ? 4 : 2;
 }
 
 /* How the work is cut. */
@@ -103,9 +105,9 @@ template <class T, int N> shares shares_of(const pc__cuda_groups &s)
         way.tiles = s.n * by.down * by.across;
         way.bytes = 2 * ((size_t)by.pixels + way.of.results) * way.lanes * N * sizeof(T);
     };
-    cut(HIGH, rows_of_kernel(s.kw));
-    if (s.kw > 3 && way.tiles * way.groups < CHIP)
-        cut(HIGH, 1);
+    cut(HIGH, rows_of_kernel<T>(s.kw));
+    if (s.kw > 3 && way.tiles * way.groups < 2 * STAY * CHIP)
+        cut(HIGH, way.tiles * way.groups < CHIP ? 1 : 2);
     for (int high = HIGH / 2; way.bytes > TILES_MOST && high > 0; high /= 2)
         cut(high, way.rows);
     return way;
@@ -121,16 +123,17 @@ template <class T, int N> int launch_packs(const pc__cuda_groups &s, const void 
     const dim3 threads(way.lanes, THREADS / 2 / way.lanes);
     const size_t last = (size_t)threads.x * threads.y * N * sizeof(pc::math<T>); /* of leave_sums */
     const size_t bytes = way.bytes > last ? way.bytes : last;
-    const long long resident = STAY * CHIP / ((long long)way.groups * way.rounds), stay = resident > 1 ? resident : 1,
+    const int held = way.rows > 3 ? STAY - 1 : STAY;
+    const long long resident = held * CHIP / ((long long)way.groups * way.rounds), stay = resident > 1 ? resident : 1,
                     parts = way.tiles < stay ? way.tiles : stay;
     const dim3 grid((unsigned)(parts < most ? parts : most), way.groups, way.rounds);
     with_window(s, [&](auto k, auto stride) {
-        constexpr int K = decltype(k)::value, S = decltype(stride)::value, R = rows_of_kernel(K);
+        constexpr int K = decltype(k)::value, S = decltype(stride)::value, R = rows_of_kernel<T>(K);
         auto kernel = weight_tiles<T, N, K, S, R>;
         if constexpr (K > 3)
-            kernel = way.rows == R ? kernel : weight_tiles<T, N, K, S, 1>;
-        (void)pc::start_grid(kernel, grid, threads, bytes, s.queue, s.early, s, (const T *)x, (const T *)y,
-                             (pc::math<T> *)sums, way.of);
+            kernel = way.rows == R ? kernel : way.rows == 2 ? weight_tiles<T, N, K, S, 2> : weight_tiles<T, N, K, S, 1>;
+        (void)pc::start_staged(kernel, grid, threads, bytes, s.queue, s.early, s, (const T *)x, (const T *)y,
+                               (pc::math<T> *)sums, way.of);
     });
     return (int)grid.x;
 }
