@@ -191,6 +191,28 @@ static void long_rows(void **state)
     assert_no_leak();
 }
 
+/* Later keys have larger scores, so that a row's largest one moves again and again; or smaller ones, by a scale below 0. */
+static void growing_scores(void **state)
+{
+    static const shape shapes[] = {{1, 2, 90, 200, 32, 32}, {1, 1, 130, 140, 64, 40}};
+    static const double scales[] = {0, -0.2};
+    (void)state;
+    for (int i = 0; i < 4 * DTYPES; i++)
+        PC_SCOPE {
+            const shape *z = &shapes[i / 2 / DTYPES];
+            const pc_dtype dtype = dtypes[i / 2 % DTYPES];
+            const pc_fn_attention_options o = {.causal = i % 3 == 0, .scale = scales[i % 2]};
+            pc_tensor *in[4], *got[4], *want[4];
+            make(z, dtype, false, in);
+            pc_tensor *growth = pc_reshape(pc_arange(0, (double)z->s, 1, PC_F32, test_device()), PC_SHAPE(z->s, 1));
+            in[1] = pc_cast(pc_mul(pc_cast(in[1], PC_F32), pc_mul_scalar(growth, 8.0 / (double)z->s)), dtype);
+            results(in, o, NULL, false, got);
+            results(in, o, NULL, true, want);
+            check_all("growing", z, dtype, got, want);
+        }
+    assert_no_leak();
+}
+
 /* Every row sees its first key, since parts have no answer where none is. */
 static void masks(void **state)
 {
@@ -342,6 +364,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(lengths_and_sizes),
     cmocka_unit_test(heads_of_one_tensor),
     cmocka_unit_test(long_rows),
+    cmocka_unit_test(growing_scores),
     cmocka_unit_test(masks),
     cmocka_unit_test(few_queries),
     cmocka_unit_test(dropout),
