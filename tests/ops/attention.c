@@ -288,6 +288,25 @@ static void dropout(void **state)
     assert_no_leak();
 }
 
+/* What is left of weights is a thousand times as large, and is rounded to 16 bits: later keys weigh e^5 times what the first do. */
+static void dropout_of_most(void **state)
+{
+    (void)state;
+    for (int d = 0; d < DTYPES; d++)
+        PC_SCOPE {
+            const pc_shape rows = PC_SHAPE(1, 8, 64, 8), keys = PC_SHAPE(1, 8, 192, 8);
+            pc_tensor *q = pc_ones(rows, dtypes[d], test_device()), *v = pc_ones(keys, dtypes[d], test_device());
+            pc_tensor *k = pc_zeros(keys, dtypes[d], test_device());
+            assert_ok(pc_fill(pc_slice(k, 2, 64, 192, 1), 5.0 / 8));
+            pc_seed(3);
+            pc_tensor *y = pc_fn_attention(q, k, v, (pc_fn_attention_options){.scale = 1, .dropout = 0.999});
+            assert_not_null_ok(y);
+            assert_true(pc_item(pc_max(y)) > 1);
+            assert_true(pc_item(pc_all(pc_isfinite(y))) == 1);
+        }
+    assert_no_leak();
+}
+
 static bool same_bits(pc_tensor *a, pc_tensor *b)
 {
     return pc_item(pc_sum(pc_cast(pc_ne(a, b), PC_I32))) == 0;
@@ -368,6 +387,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(masks),
     cmocka_unit_test(few_queries),
     cmocka_unit_test(dropout),
+    cmocka_unit_test(dropout_of_most),
     cmocka_unit_test(threads_change_no_bit),
     cmocka_unit_test(results_lie_as_inputs),
     cmocka_unit_test(one_tensor),

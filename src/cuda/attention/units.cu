@@ -33,8 +33,8 @@ struct running {
 };
 
 /* Weights are at most 2^8 before `most` moves and what was added up so far shrinks: no fewer of their bits count, and after the
- * first keys there is mostly nothing to shrink. */
-template <class T> constexpr float SLACK = 8 / IN_UNIT<T>;
+ * first keys there is mostly nothing to shrink. Not where a dropout multiplies them: float16 ends at 2^16. */
+template <class T, bool PLAIN> constexpr float SLACK = PLAIN ? 8 / IN_UNIT<T> : 0;
 
 /* Products become scores, but for a factor above 0, which is returned: minus infinity where a query does not attend to a key. */
 template <class T, bool PLAIN, int KEYS>
@@ -84,7 +84,7 @@ __device__ inline bool weigh(const scoring<float> &score, int query, int key, fl
 #pragma unroll
     for (int k = 0; k < 2; k++) {
         largest[k] = across(largest[k], [](float x, float y) { return x > y ? x : y; }) * by;
-        const float most = largest[k] > r.most[k] + SLACK<T> ? largest[k] : r.most[k];
+        const float most = largest[k] > r.most[k] + SLACK<T, PLAIN> ? largest[k] : r.most[k];
         subtract[k] = most == -INFINITY ? 0 : most;
         shrink[k] = power_of_2((r.most[k] - subtract[k]) * IN_UNIT<T>);
         moves |= most != r.most[k];
