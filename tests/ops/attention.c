@@ -307,6 +307,21 @@ static void dropout_of_most(void **state)
     assert_no_leak();
 }
 
+/* Queries without keys give zeros, however many there are. */
+static void no_keys(void **state)
+{
+    (void)state;
+    for (int d = 0; d < DTYPES; d++)
+        PC_SCOPE {
+            pc_tensor *q = pc_ones(PC_SHAPE(2, 3, 200, 64), dtypes[d], test_device());
+            pc_tensor *none = pc_zeros(PC_SHAPE(2, 3, 0, 64), dtypes[d], test_device());
+            pc_tensor *y = pc_fn_attention(q, none, none, (pc_fn_attention_options){0});
+            assert_not_null_ok(y);
+            assert_close(pc_item(pc_max(pc_abs(y))), 0, 0);
+        }
+    assert_no_leak();
+}
+
 static bool same_bits(pc_tensor *a, pc_tensor *b)
 {
     return pc_item(pc_sum(pc_cast(pc_ne(a, b), PC_I32))) == 0;
@@ -388,6 +403,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(few_queries),
     cmocka_unit_test(dropout),
     cmocka_unit_test(dropout_of_most),
+    cmocka_unit_test(no_keys),
     cmocka_unit_test(threads_change_no_bit),
     cmocka_unit_test(results_lie_as_inputs),
     cmocka_unit_test(one_tensor),

@@ -383,7 +383,7 @@ static void kinds_of_gapped_views(void **state)
     assert_no_leak();
 }
 
-/* Rows whose pieces have more results than a block of the usual size has threads. */
+/* Rows of more than 1,024 pieces, whose extremes met in a block of their own size. */
 static void extremes_of_very_long_rows(void **state)
 {
     (void)state;

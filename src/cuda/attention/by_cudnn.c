@@ -82,7 +82,7 @@ static double waste_of(const pc__cuda_attention *a)
 }
 
 /* Whether the kernels of units.cu are faster: for heads of up to 16 numbers, whose tiles cuDNN fills up to 64, and forward for
- * lengths somewhat above a multiple of 128. */
+ * lengths somewhat above a multiple of 128; forward with enough blocks to fill the chip, and up to 1,024 rows. */
 static bool is_for_units(const pc__attention_problem *p)
 {
     enum {

@@ -11,7 +11,7 @@
 namespace
 {
 
-/* at[n] = the first element of matrix i of the batch, which has less than 2^31, in *of[n]. */
+/* at[n] = the first element of matrix i, of a batch of fewer than 2^31, in *of[n]. */
 template <int N>
 __device__ inline void find_matrices(const pc__cuda_attention &a, const pc__cuda_matrices *const (&of)[N], unsigned i,
                                      int64_t (&at)[N])

@@ -1,6 +1,6 @@
 /* units.cu: attention of numbers of 16 bits and of float32 by matrix units, with float32 sums. A block has 64 queries and
- * goes over the keys, 64 or 32 at a time, the next ones and their values on the way meanwhile. Four such blocks or more of up to
- * 64 numbers fit into a multiprocessor: while one waits for memory, or for its last product, others work. */
+ * goes over the keys, 64 or 32 at a time, the next ones and their values on the way meanwhile. Three such blocks or more of up
+ * to 64 numbers fit into a multiprocessor, or four (start.c): while one waits for memory, or for its last product, others work. */
 #include "cuda/attention/units.cuh"
 
 namespace
@@ -26,17 +26,19 @@ template <class F> __device__ inline float across(float x, F &&f)
     return f(x, __shfl_xor_sync(0xffffffffu, x, 2));
 }
 
-/* Of a lane's two rows: a score that no other is far above, minus infinity where none was seen, and of the lane's own columns the
- * sum of exp(score - most). */
+/* Of a lane's two rows: `most`, which no score so far is more than SLACK above, minus infinity where none was seen; and of the
+ * lane's own columns the sum of exp(score - most). */
 struct running {
     float most[2], total[2];
 };
 
-/* Weights are at most 2^8 before `most` moves and what was added up so far shrinks: no fewer of their bits count, and after the
- * first keys there is mostly nothing to shrink. Not where a dropout multiplies them: float16 ends at 2^16. */
+/* Weights may be 2^8 before `most` moves and what was added up so far shrinks, so that after the first keys there is mostly nothing
+ * to shrink; rounded to 16 bits a larger number is as exact. Not beside a mask or a dropout, whose factor may be large: float16
+ * ends at 2^16. */
 template <class T, bool PLAIN> constexpr float SLACK = PLAIN ? 8 / IN_UNIT<T> : 0;
 
-/* Products become scores, but for a factor above 0, which is returned: minus infinity where a query does not attend to a key. */
+/* Products become scores when multiplied by what is returned, which is above 0: minus infinity where a query does not attend to a
+ * key. */
 template <class T, bool PLAIN, int KEYS>
 __device__ inline float find_scores(const scoring<float> &score, int query, int key, float (&scores)[KEYS / EIGHT][4])
 {
@@ -84,7 +86,7 @@ __device__ inline bool weigh(const scoring<float> &score, int query, int key, fl
 #pragma unroll
     for (int k = 0; k < 2; k++) {
         largest[k] = across(largest[k], [](float x, float y) { return x > y ? x : y; }) * by;
-        const float most = largest[k] > r.most[k] + SLACK<T, PLAIN> ? largest[k] : r.most[k];
+        const float most = largest[k] - r.most[k] > SLACK<T, PLAIN> ? largest[k] : r.most[k];
         subtract[k] = most == -INFINITY ? 0 : most;
         shrink[k] = power_of_2((r.most[k] - subtract[k]) * IN_UNIT<T>);
         moves |= most != r.most[k];
@@ -229,6 +231,8 @@ __global__ void __launch_bounds__(GROUPS *THREADS, PLAIN &&GROUPS == 1 && D == 6
                                     keys + KEYS * PITCH<T, D>, r, sums);
     }
     wait_sent<0>();
+    if (end <= 0)
+        __syncthreads(); /* without keys: results leave by way of rows that other warps' queries are still sent to */
     if constexpr (GROUPS > 1) {
         join<T, D, GROUPS>(reinterpret_cast<float *>(theirs), part / PART, r, sums);
         if (part > 0)

@@ -154,7 +154,7 @@ template <class T, int N> bool launch_packs(const pc__cuda_groups &s, const oper
             auto kernel = depthwise_tiles<T, N, K, S, 1>;
             if constexpr (S == 1)
                 kernel = rows_at_once(s) == 2 ? depthwise_tiles<T, N, K, S, 2> : kernel;
-            (void)pc::start_staged(kernel, grid, threads, way.bytes, s.queue, s.early, s, of, way.by);
+            (void)pc::start_grid(kernel, grid, threads, way.bytes, s.queue, s.early, s, of, way.by);
         }
     });
     return true;

@@ -6,7 +6,6 @@
 #include "cuda/conv/depthwise_rows.cuh"
 #include "cuda/shared/divisor.cuh"
 #include "cuda/shared/mma.cuh"
-#include "cuda/shared/staged.cuh"
 
 namespace
 {

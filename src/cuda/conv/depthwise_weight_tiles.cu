@@ -132,8 +132,8 @@ template <class T, int N> int launch_packs(const pc__cuda_groups &s, const void 
         auto kernel = weight_tiles<T, N, K, S, R>;
         if constexpr (K > 3)
             kernel = way.rows == R ? kernel : way.rows == 2 ? weight_tiles<T, N, K, S, 2> : weight_tiles<T, N, K, S, 1>;
-        (void)pc::start_staged(kernel, grid, threads, bytes, s.queue, s.early, s, (const T *)x, (const T *)y,
-                               (pc::math<T> *)sums, way.of);
+        (void)pc::start_grid(kernel, grid, threads, bytes, s.queue, s.early, s, (const T *)x, (const T *)y,
+                             (pc::math<T> *)sums, way.of);
     });
     return (int)grid.x;
 }

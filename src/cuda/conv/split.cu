@@ -63,7 +63,7 @@ template <class T, bool INPUT> struct convolution {
 
     __device__ __forceinline__ tap tap_of(int k, int to) const
     {
-        if (k >= to) // so are all where there are no channels
+        if (k >= to) /* without channels `to` is 0, and nothing is divided by them */
             return {NOWHERE, 0, 0, -1};
         const int channels = INPUT ? s.o : s.c, at = k / channels, channel = k - at * channels, row = at / s.kw;
         const int area = s.kh * s.kw;

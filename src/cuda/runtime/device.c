@@ -165,6 +165,20 @@ static bool can_start_early(int index)
            capability(index) >= 90 && pc__cuda_code_version() >= 90;
 }
 
+static pc_status ask_for_room(pc__cuda_device *device, int index)
+{
+    const struct {
+        int *to;
+        enum cudaDeviceAttr what;
+    } asked[] = {{&device->shared_room, cudaDevAttrMaxSharedMemoryPerMultiprocessor},
+                 {&device->registers, cudaDevAttrMaxRegistersPerMultiprocessor},
+                 {&device->threads, cudaDevAttrMaxThreadsPerMultiProcessor}};
+    for (int i = 0; i < PC__COUNT(asked); i++)
+        PC__TRY(pc__cuda_check(cudaDeviceGetAttribute(asked[i].to, asked[i].what, index),
+                               "asking the GPU for the room of its multiprocessors"));
+    return PC_OK;
+}
+
 static pc_status open_now(int index)
 {
     pc__cuda_device *device = &pc__cuda_devices[index];
@@ -178,9 +192,7 @@ static pc_status open_now(int index)
                            "asking the GPU for its size"));
     PC__TRY(pc__cuda_check(cudaDeviceGetAttribute(&device->block_room, cudaDevAttrMaxSharedMemoryPerBlockOptin, index),
                            "asking the GPU for its shared memory"));
-    PC__TRY(
-        pc__cuda_check(cudaDeviceGetAttribute(&device->shared_room, cudaDevAttrMaxSharedMemoryPerMultiprocessor, index),
-                       "asking the GPU for its multiprocessors' shared memory"));
+    PC__TRY(ask_for_room(device, index));
     PC__TRY(pc__cuda_check(cudaDeviceGetStreamPriorityRange(&device->least, &device->greatest),
                            "asking the GPU for its priorities"));
     device->early = can_start_early(index);

@@ -2,10 +2,9 @@
  * runtime's search for it.
  *
  * Ready means that it asks for the division of first-level memory and shared memory that all others ask for: a
- * multiprocessor that must divide it anew waits until it is empty (docs/kernels-diary.md); long launches of some (staged.cuh) may
- * have another. And that its blocks may have all
- * the shared memory that there is: the limit is the kernel's, so that launches of other shapes in other threads would undo a
- * lower one. */
+ * multiprocessor that must divide it anew waits until it is empty (docs/kernels-diary.md). Long launches of some kernels
+ * (staged.h) ask for another. And that its blocks may have all the shared memory that there is: the limit is the kernel's, so
+ * that launches of other shapes in other threads would undo a lower one. */
 #include "cuda/runtime/start.h"
 
 #include "cuda/runtime/staged.h"
@@ -16,7 +15,7 @@
 
 /* Of first-level memory as shared memory, in percent: room for four blocks of the linear layers' kernels on compute
  * capability 9.0, where it is 164 KB of 228. A kernel that needs more gets it. */
-enum { SHARED = 60, SHARED_THEN = 72 /* percent of the most */ };
+enum { SHARED = 60, SHARED_THEN = 72 /* percent of the most that this is there; less on other capabilities */ };
 
 enum { PLACES = 4096, TRIES = 16 }; /* of the table, a power of two; kernels that find no place go by the runtime */
 
@@ -25,6 +24,7 @@ typedef struct known {
     _Atomic(void *) handle;  /* the driver's */
     _Atomic(uint64_t) ready; /* a bit for each device */
     _Atomic(bool) staged;
+    _Atomic(int) registers; /* of a thread */
 } known;
 
 _Static_assert(PC__DEVICES_MAX <= 64, "a bit for each device");
@@ -47,7 +47,7 @@ static known *place_of(const void *kernel)
 void pc__cuda_is_staged(const void *kernel)
 {
     known *k = place_of(kernel);
-    if (k)
+    if (k && !atomic_load_explicit(&k->staged, memory_order_relaxed))
         atomic_store_explicit(&k->staged, true, memory_order_relaxed);
 }
 
@@ -103,17 +103,23 @@ static void find_handle(known *k, const void *kernel)
 
 #if CUDART_VERSION >= 13000
 /* How much should be shared memory for this launch, in percent of the most: 0 where the usual share does, since no more blocks
- * would fit, or they are too few turns to pay for another division. */
-static unsigned carveout_of(const cudaLaunchConfig_t *how)
+ * would fit, also by their threads and registers, or they are too few turns to pay for another division. */
+static unsigned carveout_of(const cudaLaunchConfig_t *how, int registers)
 {
-    enum { SYSTEM = 1024 /* bytes of each block */, TURNS = 3 };
+    enum { SYSTEM = 1024 /* bytes of each block */, TURNS = 3, GRAIN = 8 /* registers that are given out together */ };
     const pc__cuda_device *device = &pc__cuda_devices[pc__cuda_here()];
-    const uint64_t room = (uint64_t)device->shared_room, each = how->dynamicSmemBytes + SYSTEM;
+    const uint64_t threads = (uint64_t)how->blockDim.x * how->blockDim.y * how->blockDim.z;
+    const uint64_t each = threads * (uint64_t)((registers + GRAIN - 1) / GRAIN * GRAIN);
+    if (each == 0)
+        return 0;
+    const uint64_t fit =
+        PC__MIN((uint64_t)device->registers / each, (uint64_t)device->threads / threads); /* whatever they share */
+    const uint64_t room = (uint64_t)device->shared_room, bytes = how->dynamicSmemBytes + SYSTEM;
+    const uint64_t most = PC__MIN(fit, room / bytes), usual = room * SHARED_THEN / 100 / bytes;
     const uint64_t blocks = (uint64_t)how->gridDim.x * how->gridDim.y * how->gridDim.z;
-    const uint64_t most = room / each, usual = room * SHARED_THEN / 100 / each;
     if (most <= usual || blocks < TURNS * most * (uint64_t)device->multiprocessors)
         return 0;
-    return (unsigned)((100 * most * each + room - 1) / room);
+    return (unsigned)((100 * most * bytes + room - 1) / room);
 }
 #endif
 
@@ -123,13 +129,14 @@ static bool launched_by_driver(const cudaLaunchConfig_t *how, known *k, void **l
     if (!handle)
         return false;
     CUlaunchAttribute wishes[2] = {0};
-    unsigned count = how->numAttrs;
+    unsigned count = how->numAttrs > 0;
     if (count > 0) {
         wishes[0].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
         wishes[0].value.programmaticStreamSerializationAllowed = 1;
     }
 #if CUDART_VERSION >= 13000
-    const unsigned carveout = atomic_load_explicit(&k->staged, memory_order_relaxed) ? carveout_of(how) : 0;
+    const int registers = atomic_load_explicit(&k->registers, memory_order_relaxed);
+    const unsigned carveout = atomic_load_explicit(&k->staged, memory_order_relaxed) ? carveout_of(how, registers) : 0;
     if (carveout > 0) {
         wishes[count].id = CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
         wishes[count++].value.sharedMemCarveout = carveout;
@@ -197,6 +204,9 @@ static void prepare(known *k, const void *kernel, uint64_t device)
     if (cudaPeekAtLastError() != cudaSuccess)
         return;
     divide_memory(kernel);
+    struct cudaFuncAttributes own;
+    if (worked(cudaFuncGetAttributes(&own, kernel)))
+        atomic_store_explicit(&k->registers, own.numRegs, memory_order_relaxed);
     find_handle(k, kernel);
     atomic_fetch_or_explicit(&k->ready, device, memory_order_release);
 }

@@ -13,7 +13,9 @@ typedef struct pc__cuda_device {
     atomic_bool open, lost;
     int multiprocessors;
     int block_room;      /* bytes of shared memory that a block may have, */
-    int shared_room;     /* and that a multiprocessor has for all of its blocks */
+    int shared_room;     /* and that a multiprocessor has for all of its blocks, */
+    int registers;       /* as many registers, */
+    int threads;         /* and threads */
     bool early;          /* shared/dependent_launch.cuh */
     int least, greatest; /* stream priorities in CUDA's order */
     pc_error loss;       /* once lost */
