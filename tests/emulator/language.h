@@ -11,9 +11,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <initializer_list>
 #include <math.h>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include "ahead.h"
 #include "block.h"
@@ -128,12 +130,23 @@ template <class F, class... A> void launch(const shape &how, F kernel, A... argu
     submit_kernel(how, [=] { kernel(arguments...); });
 }
 
-template <class... P>
-cudaError_t launch_as(const cudaLaunchConfig_t &how, void (*kernel)(P...), std::decay_t<P>... arguments)
+/* A kernel by the addresses of its arguments. */
+template <class INDICES, class... P> struct call;
+template <size_t... I, class... P> struct call<std::index_sequence<I...>, P...> {
+    static void now(void (*kernel)(), void *const *list)
+    {
+        reinterpret_cast<void (*)(P...)>(kernel)(*static_cast<P *>(list[I])...);
+    }
+};
+
+/* Arguments, of so many bytes each, are copied: there are hundreds of kernels of types of their own, which share this. */
+cudaError_t launch_list(const cudaLaunchConfig_t &how, void (*kernel)(), void (*now)(void (*)(), void *const *),
+                        std::initializer_list<size_t> bytes, void *const *list);
+
+template <class... P> cudaError_t launch_as(const cudaLaunchConfig_t &how, void (*kernel)(P...), void *const *list)
 {
-    submit_kernel({how.gridDim, how.blockDim, how.dynamicSmemBytes, how.stream, how.numAttrs > 0},
-                  [=] { kernel(arguments...); });
-    return cudaPeekAtLastError();
+    return launch_list(how, reinterpret_cast<void (*)()>(kernel), call<std::index_sequence_for<P...>, P...>::now,
+                       {sizeof(P)...}, list);
 }
 
 template <class T> inline T from_lane(unsigned mask, T value, unsigned lane)

@@ -1,5 +1,7 @@
 /* runtime.cpp: the CUDA runtime of a device that does everything when it is told: streams, events, as far as the
  * plug-in calls them. Work of a stream that is captured goes into a graph (graph.h). */
+#include <memory> /* in front of language.h, whose words it has for names of its own */
+
 #include "device.h"
 #include "graph.h"
 #include "language.h"
@@ -44,6 +46,29 @@ void emulator::submit_kernel(const shape &how, std::function<void()> body)
     }
     submit(
         how.queue, [how, body] { run_grid(how.grid, how.block, how.shared, body); }, how.early);
+}
+
+cudaError_t emulator::launch_list(const cudaLaunchConfig_t &how, void (*kernel)(),
+                                  void (*now)(void (*)(), void *const *), std::initializer_list<size_t> bytes,
+                                  void *const *list)
+{
+    constexpr size_t MOST = 16, ROOM = 4096, APART = 64; /* arguments, what CUDA has for them, and their alignment */
+    struct room {
+        alignas(APART) char bytes[ROOM];
+        void *list[MOST];
+    };
+    auto copy = std::make_shared<room>();
+    size_t count = 0, end = 0;
+    for (size_t n : bytes) {
+        if (count == MOST || end + n > ROOM)
+            fail("%s", "a launch with too many arguments");
+        copy->list[count] = memcpy(copy->bytes + end, list[count], n);
+        end += (n + APART - 1) / APART * APART;
+        count++;
+    }
+    submit_kernel({how.gridDim, how.blockDim, how.dynamicSmemBytes, how.stream, how.numAttrs > 0},
+                  [=] { now(kernel, copy->list); });
+    return cudaPeekAtLastError();
 }
 
 extern "C" {

@@ -179,6 +179,7 @@ template <class... P> void start_early(void (*kernel)(P...), size_t shared, cuda
     how.stream = queue;
     how.attrs = &overlap;
     how.numAttrs = 1;
+    void *list[] = {&parameters...};
     (void)pc__cuda_start(&how, reinterpret_cast<const void *>(kernel), list);
 }
 
