@@ -85,22 +85,22 @@ __device__ __forceinline__ void write_tile(T *to, const T (&tile)[SIDE][SIDE + 4
             }
 }
 
-/* A block a tile of a picture; blocks beyond the pictures' pack weights, if any. For pairs five blocks a
- * multiprocessor: what waits for memory wants loads under way. */
+/* A block a tile of a picture, of which there are `down` along its pixels; blocks beyond the pictures' pack weights, if any. For
+ * pairs five blocks a multiprocessor: what waits for memory wants loads under way. */
 template <bool PAIRS>
 __global__ void __launch_bounds__(WARPS * 32, PAIRS ? 5 : 1)
-    turn_kernel(const planes from, const turned to, unsigned pictures, int channels, int area,
+    turn_kernel(const planes from, const turned to, unsigned pictures, unsigned down, int channels, int area,
                 const packing<uint16_t> weights)
 {
     __shared__ __align__(4) uint16_t gradients[SIDE][SIDE + 2], values[SIDE][SIDE + 2];
     __shared__ __align__(4) uint8_t places[SIDE][SIDE + 4];
-    const place p = {channels, area, (int)blockIdx.z * SIDE, (int)blockIdx.y * SIDE,
-                     (long long)blockIdx.x * channels * area};
+    const unsigned picture = blockIdx.x / down, tile = blockIdx.x - picture * down;
+    const place p = {channels, area, (int)blockIdx.y * SIDE, (int)tile * SIDE, (long long)picture * channels * area};
     share<PAIRS, unsigned, uint16_t> dy, y;
     share<PAIRS, uint16_t, uint8_t> argmax;
     pc::wait_for_earlier();
-    if (blockIdx.x >= pictures) {
-        const unsigned block = ((blockIdx.x - pictures) * gridDim.y + blockIdx.y) * gridDim.z + blockIdx.z;
+    if (picture >= pictures) {
+        const unsigned block = (blockIdx.x - pictures * down) * gridDim.y + blockIdx.y;
         weights.move((int)(block * WARPS * 32 + threadIdx.x));
         return;
     }
@@ -150,11 +150,11 @@ void pc__cuda_conv_turn(cudaStream_t queue, const pc__cuda_conv *s, const void *
     *packed = weight ? at + 5 * elements : NULL;
     if (weight)
         weights = packing_of<uint16_t>(s, weight, *packed, true);
-    const dim3 grid((unsigned)(s->n + (weights.count() + each - 1) / each), (unsigned)down, (unsigned)across);
+    const dim3 grid((unsigned)((s->n + (weights.count() + each - 1) / each) * down), (unsigned)across);
     const bool pairs = area % 2 == 0 && s->o % 2 == 0 && (uintptr_t)from.dy % 4 == 0 && (uintptr_t)from.y % 4 == 0 &&
                        (uintptr_t)from.argmax % 2 == 0;
     pc::start_grid(pairs ? turn_kernel<true> : turn_kernel<false>, grid, dim3(WARPS * 32), 0, queue, s->early, from, to,
-                   (unsigned)s->n, s->o, area, weights);
+                   (unsigned)s->n, (unsigned)down, s->o, area, weights);
     *dy = to.dy;
     *y = from.y ? to.y : NULL;
     *argmax = from.argmax ? to.argmax : NULL;
