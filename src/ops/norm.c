@@ -44,6 +44,9 @@ static pc_status check(const char *who, const pc_tensor *x, pc_shape shape, cons
             PC_ERR_SHAPE,
             "%s: an input of shape %s does not end in the normalized shape %s, which has a dimension or more", who,
             PC__SHAPE_OF(x), pc__shape_format(shape.ndim, shape.dim).s);
+    if (pc__count(shape.ndim, shape.dim) > INT32_MAX) /* kernels count them by 32 bits */
+        return pc__fail(PC_ERR_SHAPE, "%s: the normalized shape %s has 2^31 elements or more", who,
+                        pc__shape_format(shape.ndim, shape.dim).s);
     if (!(eps >= 0) || isinf(eps))
         return pc__fail(PC_ERR_ARGUMENT, "%s: epsilon is %g; it must be finite and at least 0", who, eps);
     PC__TRY(check_parameter(who, x, weight, shape));

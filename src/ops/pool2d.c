@@ -42,6 +42,10 @@ static pc_status check(const char *who, const pc_tensor *x, pc_fn_pool2d_options
             return pc__fail(PC_ERR_SHAPE, "%s: an input of shape %s is too small for a window of %d x %d", who,
                             PC__SHAPE_OF(x), spec->kernel[0], spec->kernel[1]);
     }
+    if (x->shape[2] > INT32_MAX / x->shape[3]) /* places in a plane are counted by 32 bits */
+        return pc__fail(PC_ERR_SHAPE,
+                        "%s: an input of shape %s has planes of 2^31 elements or more: pool parts of them", who,
+                        PC__SHAPE_OF(x));
     return PC_OK;
 }
 

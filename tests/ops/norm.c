@@ -68,6 +68,8 @@ static void bad_rows(void **state)
         pc_tensor *half = pc_ones(PC_SHAPE(3), PC_BF16, test_device());
         assert_fails(pc_fn_layer_norm(x, PC_SHAPE(2), NULL, NULL, 1e-5), PC_ERR_SHAPE,
                      "layer_norm: an input of shape [2, 3]");
+        pc_tensor *wide = pc_expand(pc_zeros(PC_SHAPE(1, 1), PC_F32, test_device()), PC_SHAPE(46341, 46341));
+        assert_fails(pc_fn_layer_norm(wide, PC_SHAPE(46341, 46341), NULL, NULL, 1e-5), PC_ERR_SHAPE, "2^31 elements");
         assert_fails(pc_fn_layer_norm(x, PC_SHAPE_SCALAR, NULL, NULL, 1e-5), PC_ERR_SHAPE, "normalized shape []");
         assert_fails(pc_fn_layer_norm(x, PC_SHAPE(1, 2, 3), NULL, NULL, 1e-5), PC_ERR_SHAPE, "[1, 2, 3]");
         assert_fails(pc_fn_rms_norm(x, PC_SHAPE(3), w, 1e-5), PC_ERR_SHAPE, "rms_norm: a parameter of shape [2]");

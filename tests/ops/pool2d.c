@@ -74,6 +74,9 @@ static void bad_input(void **state)
             assert_fails(pools[i](pc_reshape(x, PC_SHAPE(2, 4, 3)), two), PC_ERR_SHAPE, who);
             assert_fails(pools[i](pc_cast(x, PC_I32), two), PC_ERR_DTYPE, "int32");
             assert_fails(pools[i](x, SPEC(.kernel = {2, 4})), PC_ERR_SHAPE, "too small for a window of 2 x 4");
+            assert_fails(
+                pools[i](pc_expand(pc_slice(pc_slice(x, 2, 0, 1, 1), 3, 0, 1, 1), PC_SHAPE(1, 2, 46341, 46341)), two),
+                PC_ERR_SHAPE, "2^31 elements");
             assert_fails(pools[i](pc_slice(x, 2, 0, 0, 1), SPEC(.kernel = {2, 2}, .padding = {1, 0})), PC_ERR_SHAPE,
                          "[1, 2, 0, 3] has no places");
             assert_fails(pools[i](x, SPEC(.kernel = {0, 2})), PC_ERR_ARGUMENT, "kernel 0");
