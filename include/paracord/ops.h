@@ -242,7 +242,7 @@ typedef struct pc_fn_pool2d_options {
 
 /* x [n, c, h, w] -> [n, c, h', w'] with h' = floor((h + 2 padding - kernel) / stride) + 1: the numbers of each window.
  * In ceil_mode the quotient is rounded up, less a window that would begin behind the picture; what lies beyond the
- * padding is not counted. PC_ERR_SHAPE for pictures without rows or columns. */
+ * padding is not counted. PC_ERR_SHAPE for pictures without rows or columns, or of 2^31 elements a channel and more. */
 PC_API PC_MUST_USE pc_tensor *pc_fn_max_pool2d(pc_tensor *x,
                                                pc_fn_pool2d_options options); /* (d) the largest of each window */
 PC_API PC_MUST_USE pc_tensor *pc_fn_avg_pool2d(pc_tensor *x,
@@ -263,7 +263,7 @@ PC_API PC_MUST_USE pc_tensor *pc_log_softmax(pc_tensor *a, int dim); /* (d) a - 
 /* (d) Of each row, the numbers that share all but the last dimensions, whose sizes are `normalized`; x [..., normalized]
  * -> x's shape. Times weight, plus bias, both of the normalized shape or NULL. Parameters are of x's dtype, or float32
  * beside 16 bits. (d) in all three. layer_norm: (x - mean) / sqrt(variance + eps), the variance being the mean of (x -
- * mean)^2. */
+ * mean)^2. PC_ERR_SHAPE for rows of 2^31 elements and more. */
 PC_API PC_MUST_USE pc_tensor *pc_fn_layer_norm(pc_tensor *x, pc_shape normalized, pc_tensor *weight, pc_tensor *bias,
                                                double eps);
 /* (d) The same without a mean: x / sqrt(mean of x^2 + eps), times weight; x [..., normalized] -> x's shape. */
