@@ -70,6 +70,7 @@ static pc_tensor *checked(pc_tensor *weights, const drawn *d, int64_t n, int64_t
 
 pc_tensor *pc_multinomial(pc_tensor *weights, int64_t count, bool replacement)
 {
+    enum { MOST = 1 << 24 };
     PC__NEED_OR(NULL, weights);
     if (!pc__is_float(weights->dtype))
         return pc__null(PC_ERR_DTYPE, "multinomial: the weights are %s; they must be floating",
@@ -78,6 +79,9 @@ pc_tensor *pc_multinomial(pc_tensor *weights, int64_t count, bool replacement)
         return pc__null(PC_ERR_SHAPE, "multinomial: weights of shape %s; they must be [n] or [rows, n], n at least 1",
                         PC__SHAPE_OF(weights));
     const int64_t n = weights->shape[weights->ndim - 1];
+    if (n > MOST)
+        return pc__null(PC_ERR_RANGE, "multinomial: weights of %lld places; float32 counts up to %d one by one",
+                        (long long)n, MOST);
     if (count < 1 || (!replacement && count > n))
         return pc__null(PC_ERR_RANGE, "multinomial: %lld places of %lld%s", (long long)count, (long long)n,
                         replacement ? "" : " without replacement");

@@ -44,6 +44,8 @@ static void refuses(void **state)
         assert_fails(pc_multinomial(NULL, 1, true), PC_ERR_ARGUMENT, "weights is NULL");
         assert_fails(pc_multinomial(pc_cast(a, PC_I64), 1, true), PC_ERR_DTYPE, "int64");
         assert_fails(pc_multinomial(pc_sum(a), 1, true), PC_ERR_SHAPE, "[n] or [rows, n]");
+        pc_tensor *many = pc_expand(pc_ones(PC_SHAPE(1), PC_F32, test_device()), PC_SHAPE((1 << 24) + 1));
+        assert_fails(pc_multinomial(many, 2, true), PC_ERR_RANGE, "16777217 places");
         assert_fails(pc_multinomial(a, 4, false), PC_ERR_RANGE, "4 places of 3 without replacement");
         assert_fails(pc_multinomial(a, 0, true), PC_ERR_RANGE, "0 places of 3");
     }
