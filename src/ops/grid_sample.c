@@ -126,6 +126,7 @@ static pc_tensor *sampled(pc_tensor *x, pc_tensor *grid, pc_dtype dtype, const p
 
 pc_tensor *pc_fn_grid_sample(pc_tensor *x, pc_tensor *grid, pc_fn_grid_sample_options options)
 {
+    enum { MOST = 1 << 24 };
     PC__NEED_OR(NULL, x);
     PC__NEED_OR(NULL, grid);
     if (x->ndim != 4 || grid->ndim != 4 || grid->shape[3] != 2 || x->shape[0] != grid->shape[0] || x->shape[2] < 1 ||
@@ -137,6 +138,10 @@ pc_tensor *pc_fn_grid_sample(pc_tensor *x, pc_tensor *grid, pc_fn_grid_sample_op
     if (!pc__is_float(x->dtype) || !pc__is_float(grid->dtype))
         return pc__null(PC_ERR_DTYPE, "%s: the input is %s and the grid %s; both must be floating", who,
                         pc_dtype_name(x->dtype), pc_dtype_name(grid->dtype));
+    if (PC__MAX(x->shape[2], x->shape[3]) > MOST && pc__promote(x, grid) != PC_F64)
+        return pc__null(PC_ERR_SHAPE,
+                        "%s: an input of shape %s has more than %d rows or columns, which float32 does not count", who,
+                        PC__SHAPE_OF(x), MOST);
     if ((int)options.padding < PC_GRID_ZEROS || (int)options.padding > PC_GRID_REFLECTION)
         return pc__null(PC_ERR_ARGUMENT, "%s: there is no padding %d; they are zeros, border and reflection", who,
                         (int)options.padding);

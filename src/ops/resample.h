@@ -25,7 +25,7 @@ typedef struct pc__taps {
     double weight[2];
 } pc__taps;
 
-/* As PyTorch: nearest counts in float32; what lies before the first place or behind the last one is that place. As many places
+/* As PyTorch: nearest counts in float32, but for sizes that are equal or doubled; what lies before the first place or behind the last one is that place. As many places
  * stay as they are: nothing is taken of neighbours, not even 0 times NaN. */
 PC__BOTH pc__taps pc__taps_of(const pc__axis *a, int64_t o)
 {
@@ -38,7 +38,7 @@ PC__BOTH pc__taps pc__taps_of(const pc__axis *a, int64_t o)
         return t;
     }
     if (a->kind == PC__NEAREST)
-        at = (double)floorf((float)o * (float)a->step);
+        at = a->step == 1 || a->step == 0.5 ? floor(at) : (double)floorf((float)o * (float)a->step);
     else if (a->kind == PC__BILINEAR)
         at = ((double)o + 0.5) * a->step - 0.5;
     at = at > 0 ? at : 0;

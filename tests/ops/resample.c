@@ -119,6 +119,9 @@ static void bad_grids(void **state)
         assert_fails(pc_fn_grid_sample(x, pc_reshape(grid, PC_SHAPE(2, 1, 2, 2)), GRID(0)), PC_ERR_SHAPE, "[n, h'");
         assert_fails(pc_fn_grid_sample(x, pc_reshape(grid, PC_SHAPE(1, 2, 1, 4)), GRID(0)), PC_ERR_SHAPE, "[n, h'");
         assert_fails(pc_fn_grid_sample(x, pc_cast(grid, PC_I64), GRID(0)), PC_ERR_DTYPE, "int64");
+        pc_tensor *wide = pc_expand(pc_zeros(PC_SHAPE(1, 1, 1, 1), PC_F32, test_device()), PC_SHAPE(1, 1, 1, 16777217));
+        assert_fails(pc_fn_grid_sample(wide, pc_slice(grid, 0, 0, 1, 1), GRID(0)), PC_ERR_SHAPE,
+                     "float32 does not count");
         assert_fails(pc_fn_grid_sample(x, grid, GRID(.padding = (pc_grid_padding)3)), PC_ERR_ARGUMENT, "padding 3");
         assert_fails(pc_fn_grid_sample(NULL, grid, GRID(0)), PC_ERR_ARGUMENT, "NULL");
         assert_fails(pc_fn_grid_sample(x, NULL, GRID(0)), PC_ERR_ARGUMENT, "NULL");
@@ -241,11 +244,20 @@ static void every_part_is_found(void **state)
         }
 }
 
+/* Beyond what float32 counts one by one. */
+static void nearest_of_long_lines(void **state)
+{
+    (void)state;
+    const pc__axis equal = {1 << 25, 1 << 25, 1, PC__NEAREST}, doubled = {1 << 24, 1 << 25, 0.5, PC__NEAREST};
+    assert_int_equal(pc__taps_of(&equal, (1 << 24) + 1).first, (1 << 24) + 1);
+    assert_int_equal(pc__taps_of(&doubled, (1 << 24) + 3).first, (1 << 23) + 1);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_part_is_found), cmocka_unit_test(bad_sizes),
     cmocka_unit_test(bad_grids),           cmocka_unit_test(places_that_are_nowhere),
     cmocka_unit_test(many_places),         cmocka_unit_test(scales_that_change_nothing),
-    cmocka_unit_test(neighbours_of_nan)};
+    cmocka_unit_test(neighbours_of_nan),   cmocka_unit_test(nearest_of_long_lines)};
 
 int main(void)
 {
