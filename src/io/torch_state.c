@@ -96,15 +96,17 @@ const pc__torch_storage *pc__torch_find(const pc__torch_storages *s, const char 
     return s->count ? bsearch(&wanted, s->list, (size_t)s->count, sizeof wanted, by_key) : NULL;
 }
 
-/* ("storage", type, key, device, count) */
+/* ("storage", type, key, device, count), in files of before archives followed by None; a part of a storage, as versions before
+ * 0.4 had there, is none that we read. */
 bool pc__torch_storage_of(const pc__pickle *p, const pc__pickled *kept, const pc__weight_type **type, char key[32],
                           int64_t *count)
 {
     const pc__pickled *tuple = kept && kept->kind == PC__PICKLED_KEPT ? &p->values[kept->whole] : NULL;
     const pc__pickled *name = tuple ? pc__pickle_at(p, tuple, 1) : NULL,
                       *text = tuple ? pc__pickle_at(p, tuple, 2) : NULL, *n = tuple ? pc__pickle_at(p, tuple, 4) : NULL;
-    if (!text || text->kind != PC__PICKLED_TEXT || text->length >= 32 || !n || n->kind != PC__PICKLED_WHOLE ||
-        n->whole < 0 || n->whole > INT64_MAX / 16 ||
+    const pc__pickled *part = tuple ? pc__pickle_at(p, tuple, 5) : NULL;
+    if ((part && part->kind != PC__PICKLED_NONE) || !text || text->kind != PC__PICKLED_TEXT || text->length >= 32 ||
+        !n || n->kind != PC__PICKLED_WHOLE || n->whole < 0 || n->whole > INT64_MAX / 16 ||
         !pc__pickled_is(pc__pickle_at(p, tuple, 0), PC__PICKLED_TEXT, "storage"))
         return false;
     memcpy(key, text->text, text->length);

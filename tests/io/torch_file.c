@@ -377,6 +377,9 @@ static void pickles_that_make_no_sense(void **state)
                "storage\nUntypedStorage\nU\1kU\3cpuK\0tQK\0))"
                "\x89}K\1tRs.",
                "does not say what the tensor \"a\" is"),
+        PICKLE("}X\1\0\0\0actorch._utils\n_rebuild_tensor_v2\n((U\7storagectorch\nFloatStorage\nU\1kU\3cpuK\1"
+               "(U\1vK\0K\1ttQK\0(K\1t(K\1t\x89}tRs.",
+               "does not say what the tensor \"a\" is"), /* a part of the storage of another name */
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         uint8_t file[256];
