@@ -27,6 +27,13 @@ static pc_status damaged(const pc__zip *zip)
     return pc__fail(PC_ERR_FORMAT, "%s: the zip archive is damaged or truncated", zip->path);
 }
 
+/* Numbers of 32 bits that say that larger ones lie elsewhere. Python writes them for whatever is above 2 GB. */
+static pc_status is_zip64(const pc__zip *zip)
+{
+    return pc__fail(PC_ERR_UNSUPPORTED,
+                    "%s: something in it is over 2 GB or lies beyond 4 GB (zip64), which is not supported", zip->path);
+}
+
 /* The record at the archive's end, which a comment may follow, says where the directory is. */
 pc_status pc__zip_open(const char *path, const void *bytes, size_t n, pc__zip *zip)
 {
@@ -38,6 +45,8 @@ pc_status pc__zip_open(const char *path, const void *bytes, size_t n, pc__zip *z
             continue;
         zip->directory_size = little(end + 12, 4);
         zip->directory = little(end + 16, 4);
+        if (zip->directory == UINT32_MAX || zip->directory_size == UINT32_MAX)
+            return is_zip64(zip);
         return zip->directory <= n && zip->directory_size <= n - zip->directory ? PC_OK : damaged(zip);
     }
     return damaged(zip);
@@ -57,7 +66,7 @@ static pc_status look(const pc__zip *zip, const char *name, const uint8_t *head,
         return pc__fail(PC_ERR_UNSUPPORTED, "%s: %s in it is packed by method %d, which is not supported", zip->path,
                         name, (int)method);
     if (e->at == UINT32_MAX || e->packed == UINT32_MAX || e->size == UINT32_MAX)
-        return pc__fail(PC_ERR_UNSUPPORTED, "%s: it is over 4 GB, which is not supported", zip->path);
+        return is_zip64(zip);
     bool fits = method == 0 ? e->size == e->packed : e->size / DEFLATE_MOST <= e->packed;
     return fits ? PC_OK : damaged(zip);
 }

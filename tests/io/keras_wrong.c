@@ -346,6 +346,9 @@ static void what_is_no_hdf5_file(void **state)
     assert_fails(pc__keras_read(in_folder("x.h5"), &model), PC_ERR_FORMAT, "x.h5 is not an HDF5 file");
     assert_ok(pc__file_write(in_folder("x.h5"), "PK\3\4..........", 14));
     assert_fails(pc__keras_read(in_folder("x.h5"), &model), PC_ERR_FORMAT, "zip archive is damaged");
+    assert_ok(pc__file_write(in_folder("x.h5"),
+                             "PK\3\4........PK\5\6\0\0\0\0\1\0\1\0\377\377\377\377\377\377\377\377\0\0", 34));
+    assert_fails(pc__keras_read(in_folder("x.h5"), &model), PC_ERR_UNSUPPORTED, "over 2 GB");
     static const char pointer[] = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345678\n";
     assert_ok(pc__file_write(in_folder("x.h5"), pointer, sizeof pointer - 1));
     assert_fails(pc__keras_read(in_folder("x.h5"), &model), PC_ERR_FORMAT, "git lfs pull");
