@@ -24,7 +24,7 @@ typedef struct known {
     _Atomic(void *) handle;  /* the driver's */
     _Atomic(uint64_t) ready; /* a bit for each device */
     _Atomic(bool) staged;
-    _Atomic(int) registers; /* of a thread */
+    _Atomic(int) registers; /* of a thread of a staged one */
 } known;
 
 _Static_assert(PC__DEVICES_MAX <= 64, "a bit for each device");
@@ -205,7 +205,7 @@ static void prepare(known *k, const void *kernel, uint64_t device)
         return;
     divide_memory(kernel);
     struct cudaFuncAttributes own;
-    if (worked(cudaFuncGetAttributes(&own, kernel)))
+    if (atomic_load_explicit(&k->staged, memory_order_relaxed) && worked(cudaFuncGetAttributes(&own, kernel)))
         atomic_store_explicit(&k->registers, own.numRegs, memory_order_relaxed);
     find_handle(k, kernel);
     atomic_fetch_or_explicit(&k->ready, device, memory_order_release);
