@@ -250,6 +250,7 @@ static void as_by_the_book(void **state)
         {2, 4, 23, 9, 4, 7, 7, UNEVEN(2, 2, 1, 5, 1, 1, 4)},
         {1, 16, 4, 9, 16, 3, 3, UNEVEN(2, 1, 1, 0, 1, 2, 16)},
         {10, 16, 16, 16, 16, 3, 3, OPTIONS(1, 0, 2, 8)}, /* weights whose sums a block walks */
+        {1, 40, 9, 21, 40, 5, 5, OPTIONS(1, 2, 1, 40)},  /* channels that do not fill the last block, by 16 bytes */
     };
     static const pc_dtype dtypes[] = {PC_F32, PC_F64, PC_F16, PC_BF16};
     (void)state;
@@ -307,8 +308,10 @@ static void many_pictures(void **state)
             check_many(PC_F16, 8, 67600 * stride, 1, 3, stride);
             if (!sampled() || stride == 1)
                 check_many(PC_F32, 36, 104, 144, 3, stride);
-            if (!sampled() || stride == 2)
+            if (!sampled() || stride == 2) {
                 check_many(PC_F16, 12, 150 * stride, 170, 5, stride);
+                check_many(PC_F16, 40, 52, 90, 5, stride);
+            }
         }
     assert_no_leak();
 }

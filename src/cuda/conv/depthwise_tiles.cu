@@ -10,6 +10,7 @@ template <class T> struct operands {
     const T *from, *weight, *bias;
     T *to;
     bool turned;
+    bool wide; /* what 16 bytes are brought of at once */
 };
 
 /* R strips one below the other, the window of whose first result begins at x[0], in rows of `line` packs. */
@@ -78,10 +79,11 @@ __global__ void __launch_bounds__(THREADS, 2)
     const int channels = blockDim.x * N, first = blockIdx.y * channels, channel = first + threadIdx.x * N;
     vector<T, N> *const tiles = reinterpret_cast<vector<T, N> *>(weights + K * K * channels);
     const bool mine = channel < s.c;
-    const T *const x = of.from + (mine ? channel : 0);
+    const carrying carried = carrying_of<T, N>(of.wide);
     const auto bring = [&](const corner &at, int buffer) {
-        bring_pixels<T, N>(s, x + at.picture * s.h * s.w * s.c, s.h, s.w, at.row * s.sh - s.ph, at.column * s.sw - s.pw,
-                           by.pixels, by.seen, mine, tiles + buffer * by.pixels * blockDim.x);
+        const rectangle seen = {s.h, s.w, at.row * s.sh - s.ph, at.column * s.sw - s.pw, by.pixels};
+        bring_pixels<T, N>(s, carried, of.from + at.picture * s.h * s.w * s.c, seen, by.seen,
+                           tiles + buffer * by.pixels * blockDim.x);
     };
     const auto weigh = [&] { take_weights(s, of.weight, first, channels, of.turned, weights); };
     each_tile(s, by, bring, weigh, [&](const corner &at, int buffer) {
@@ -105,17 +107,57 @@ struct sharing_out {
     size_t bytes;     /* 0: it does not go */
 };
 
-/* Little work is cut fine, by channels too, and has many threads for each tile. Where there are tiles for several turns of the chip, blocks stay, and
- * bring the next one while they compute. Sizes are what drawn shapes were fastest with on an H200 (docs/kernels-cuda.md). */
-template <class T, int N> sharing_out share_out(const pc__cuda_groups &s)
+/* Blocks that bring a tile of at most high x broad results each, with packs of `line` bytes of a pixel. */
+template <class T, int N>
+void cut_out(const pc__cuda_groups &s, bool wide, int high, int broad, int line, sharing_out *way)
+{
+    way->lanes = lanes_of_units<T, N>(s, wide, line / (N * (int)sizeof(T)));
+    way->groups = (s.c + way->lanes * N - 1) / (way->lanes * N);
+    cut_tiles(s, high, broad, rows_at_once(s), s.kh, &way->by);
+    way->blocks = s.n * way->by.down * way->by.across;
+    way->bytes = weight_bytes<T, N>(s, way->lanes) + (size_t)way->by.pixels * way->lanes * N * sizeof(T);
+}
+
+/* Blocks stay, and bring the next tile while they compute: what that takes. */
+template <class T, int N> long long time_of_stay(const pc__cuda_groups &s, sharing_out *way)
+{
+    way->threads = THREADS / 2;
+    way->bytes += (size_t)way->by.pixels * way->lanes * N * sizeof(T);
+    if (way->bytes > TILES_MOST)
+        return LLONG_MAX;
+    const int rows = way->threads / way->lanes, at_once = rows_at_once(s), in = blocks_in(way->bytes);
+    const int strips = way->by.high / at_once * (int)way->by.strips.by, products = PLACES * at_once * s.kw * s.kw;
+    const long long tiles = way->blocks;
+    way->blocks = held_blocks(tiles, way->groups, in);
+    return time_of(tiles, way->groups, in, (strips + rows - 1) / rows * products, (way->by.pixels + rows - 1) / rows);
+}
+
+/* Work for several turns of the chip: of some tiles those that take the least time. */
+template <class T, int N> sharing_out stay_for(const pc__cuda_groups &s, bool wide)
+{
+    enum { HIGH = 24, BROAD = 20, STEP = 4 };
+    sharing_out best = {};
+    long long least = LLONG_MAX;
+    for (int line = LINE; line >= LINE / 2; line /= 2)
+        for (int high = STEP; high <= HIGH; high += STEP)
+            for (int broad = BROAD - 2 * STEP; broad <= BROAD; broad += STEP) {
+                sharing_out way;
+                cut_out<T, N>(s, wide, high, broad, line, &way);
+                const long long time = time_of_stay<T, N>(s, &way);
+                if (time < least)
+                    least = time, best = way;
+            }
+    return best;
+}
+
+/* Little work is cut fine, by channels too, and has many threads for each tile. Sizes are what drawn shapes were fastest with on an H200
+ * (docs/kernels-cuda.md). */
+template <class T, int N> sharing_out share_out(const pc__cuda_groups &s, bool wide)
 {
     enum { WIDE = 16, HIGH = 8, SECTOR = 32 /* bytes */ };
     sharing_out way;
     const auto cut = [&](int high, int line) {
-        const int wanted = line / (N * (int)sizeof(T));
-        way.lanes = lanes_of(s.c, N, wanted), way.groups = (s.c + way.lanes * N - 1) / (way.lanes * N);
-        cut_tiles(s, high, WIDE, rows_at_once(s), s.kh, &way.by);
-        way.blocks = s.n * way.by.down * way.by.across;
+        cut_out<T, N>(s, wide, high, WIDE, line, &way);
         return way.blocks * way.groups;
     };
     long long all = cut(HIGH, LINE);
@@ -126,26 +168,22 @@ template <class T, int N> sharing_out share_out(const pc__cuda_groups &s)
     way.threads = all <= 2 * CHIP ? THREADS : THREADS / 2;
     if (all > 2 * CHIP && s.oh <= 2 * HIGH)
         all = cut(2 * HIGH, LINE);
-    const bool stay = all > 6 * CHIP;
-    if (stay && s.kw == 5)
-        (void)cut(2 * HIGH, LINE / 2);
-    const auto bytes = [&] {
-        return weight_bytes<T, N>(s, way.lanes) + (stay ? 2 : 1) * (size_t)way.by.pixels * way.lanes * N * sizeof(T);
-    };
-    for (int high = way.by.high; bytes() > TILES_MOST && high > 0; high /= 2)
+    if (all > 6 * CHIP)
+        return stay_for<T, N>(s, wide);
+    for (int high = way.by.high; way.bytes > TILES_MOST && high > 0; high /= 2)
         (void)cut(high, LINE / 2);
-    way.bytes = bytes() <= TILES_MOST && way.groups <= UINT16_MAX ? bytes() : 0;
-    if (stay && way.blocks > STAY * CHIP / way.groups)
-        way.blocks = STAY * CHIP / way.groups > 1 ? STAY * CHIP / way.groups : 1;
+    if (way.bytes > TILES_MOST)
+        way.bytes = 0;
     return way;
 }
 
-template <class T, int N> bool launch_packs(const pc__cuda_groups &s, const operands<T> &of)
+template <class T, int N> bool launch_packs(const pc__cuda_groups &s, operands<T> of)
 {
     if (!has_tiles<T, N>(s, of.from, of.to))
         return false;
-    const sharing_out way = share_out<T, N>(s);
-    if (way.bytes == 0)
+    of.wide = is_wide<T, N>(s, of.from, of.from);
+    const sharing_out way = share_out<T, N>(s, of.wide);
+    if (way.bytes == 0 || way.groups > UINT16_MAX)
         return false;
     const dim3 grid((unsigned)way.blocks, way.groups), threads(way.lanes, way.threads / way.lanes);
     with_window(s, [&](auto k, auto stride) {
@@ -179,7 +217,7 @@ bool pc__cuda_depthwise_tiles(const pc__cuda_groups *s, const void *from, const 
     bool done = false;
     with_number(s->dtype, [&](auto number) {
         typedef decltype(number) T;
-        done = launch<T>(*s, {(const T *)from, (const T *)weight, (const T *)bias, (T *)to, turned});
+        done = launch<T>(*s, {(const T *)from, (const T *)weight, (const T *)bias, (T *)to, turned, false});
     });
     return done;
 }

@@ -7,6 +7,8 @@
 #include "cuda/shared/divisor.cuh"
 #include "cuda/shared/mma.cuh"
 
+#include <limits.h>
+
 namespace
 {
 
@@ -52,29 +54,65 @@ __device__ __forceinline__ strip_place strip_in(const tiling &by, int strip)
     return {row, (strip - row * (int)by.strips.by) * PLACES};
 }
 
-/* A pack to shared memory, zeros where it is not `there`. */
-template <class V> __device__ __forceinline__ void bring_pack(V *to, const V *from, bool there)
+/* BYTES to shared memory, zeros where they are not `there`. */
+template <int BYTES> __device__ __forceinline__ void bring_bytes(char *to, const char *from, bool there)
 {
+    typedef vector<float, BYTES / 4> V;
 #if TENSOR_UNITS
-    send_or_clear<(int)sizeof(V)>(to, from, there);
+    if constexpr (BYTES == 16) {
+        send_past(to, from, there);
+    } else {
+        send_or_clear<BYTES>(to, from, there);
+    }
 #else
-    *to = there ? *from : V{};
+    *reinterpret_cast<V *>(to) = there ? *reinterpret_cast<const V *>(from) : V{};
 #endif
 }
 
-/* Packs of a rectangle of a picture, height x width of c channels, whose rows and columns are some apart, zeros around the picture:
- * to[pixel][pack]. */
-template <class T, int N>
-__device__ __forceinline__ void bring_pixels(const pc__cuda_groups &s, const T *picture, int height, int width, int top,
-                                             int left, int pixels, const pc__cuda_divisor &line, bool mine,
-                                             vector<T, N> *to)
+/* Of the block's channels in a pixel a thread brings those from `channel` on: of pixels from `first` on, `step` apart. */
+struct carrying {
+    int units, unit; /* of a pixel */
+    int channel, first, step;
+};
+
+/* 16 bytes are brought at once where pixels lie so (`wide`), by twice as many threads for half of the packs. */
+template <class T, int N> __device__ __forceinline__ carrying carrying_of(bool wide)
 {
-    for (int p = threadIdx.y; p < pixels; p += blockDim.y) {
-        const int r = pc::over(p, line), row = top + r * s.dh, column = left + (p - r * (int)line.by) * s.dw;
-        const bool there = mine && (unsigned)row < (unsigned)height && (unsigned)column < (unsigned)width;
-        const T *from = picture + (there ? ((long long)row * width + column) * s.c : 0);
-        bring_pack(to + p * blockDim.x + threadIdx.x, reinterpret_cast<const vector<T, N> *>(from), there);
+    const int packs = blockDim.x, units = wide ? packs / 2 : packs, behind = (int)threadIdx.x >= units;
+    const int unit = threadIdx.x - (behind ? units : 0), across = wide ? 2 : 1;
+    return {units, unit, (int)blockIdx.y * packs * N + unit * N * across, (int)threadIdx.y * across + behind,
+            (int)blockDim.y * across};
+}
+
+/* A rectangle of a picture, height x width of c channels, whose rows and columns are some apart, zeros around the picture: to[pixel]. */
+struct rectangle {
+    int height, width, top, left, pixels;
+};
+
+template <int BYTES, class T>
+__device__ __forceinline__ void bring_units(const pc__cuda_groups &s, const carrying &of, const T *picture,
+                                            const rectangle &seen, const pc__cuda_divisor &line, void *to)
+{
+    const bool mine = of.channel < s.c;
+    const char *const from = reinterpret_cast<const char *>(picture + (mine ? of.channel : 0));
+    char *place = static_cast<char *>(to) + (of.first * of.units + of.unit) * BYTES;
+    for (int p = of.first; p < seen.pixels; p += of.step, place += of.step * of.units * BYTES) {
+        const int r = pc::over(p, line), row = seen.top + r * s.dh, column = seen.left + (p - r * (int)line.by) * s.dw;
+        const bool there = mine && (unsigned)row < (unsigned)seen.height && (unsigned)column < (unsigned)seen.width;
+        const unsigned at = there ? (unsigned)row * (unsigned)seen.width + (unsigned)column : 0u;
+        bring_bytes<BYTES>(place, from + (unsigned long long)at * (unsigned)(s.c * (int)sizeof(T)), there);
     }
+}
+
+template <class T, int N>
+__device__ __forceinline__ void bring_pixels(const pc__cuda_groups &s, const carrying &of, const T *picture,
+                                             const rectangle &seen, const pc__cuda_divisor &line, vector<T, N> *to)
+{
+    if constexpr (N * sizeof(T) < 16) {
+        if (of.units < (int)blockDim.x)
+            return bring_units<16>(s, of, picture, seen, line, to);
+    }
+    bring_units<N *(int)sizeof(T)>(s, of, picture, seen, line, to);
 }
 
 /* The end of a group of what is brought. */
@@ -161,12 +199,50 @@ inline void cut_tiles(const pc__cuda_groups &s, int high, int wide, int rows, in
     by->seen = pc__cuda_divisor_of(seen), by->strips = pc__cuda_divisor_of(by->wide / PLACES);
 }
 
+/* Blocks with so much shared memory that are on a multiprocessor at once, at most STAY of those that stay. */
+inline int blocks_in(size_t bytes)
+{
+    enum { SHARED = 164 << 10 /* where first-level memory is divided as it is by default */, OF_BLOCK = 1 << 10 };
+    const int in = (int)(SHARED / (bytes + OF_BLOCK));
+    return in < STAY ? in : STAY;
+}
+
+/* Blocks of each of `groups` that stay for its tiles, `in` on a multiprocessor. */
+inline long long held_blocks(long long tiles, int groups, int in)
+{
+    const long long room = (long long)in * CHIP / groups, blocks = room > 1 ? room : 1;
+    return tiles < blocks ? tiles : blocks;
+}
+
+/* The time that they take, in products of a pack: a thread has so many of a tile, and brings `brought` packs. More blocks on a
+ * multiprocessor hide more waiting: one takes half of the time that four take. */
+inline long long time_of(long long tiles, int groups, int in, int products, int brought)
+{
+    enum { BRING = 4, BEGIN = 20, IDLE = 2 };
+    const long long blocks = held_blocks(tiles, groups, in), there = (blocks * groups + CHIP - 1) / CHIP;
+    return (tiles + blocks - 1) / blocks * ((there < in ? there : in) + IDLE) *
+           ((long long)products + BRING * brought + BEGIN);
+}
+
 /* Square windows of packs of channels, which have gaps or steps, not both; rows are counted in 32 bits. */
 template <class T, int N> bool has_tiles(const pc__cuda_groups &s, const void *a, const void *b)
 {
-    enum { FAR = 1 << 24, STEPS = 1 << 10 };
+    enum { FAR = 1 << 24, STEPS = 1 << 10, CHANNELS = 1 << 28 };
     return s.kh == s.kw && (s.sh == 1 || s.dh == 1) && s.sh <= STEPS && s.dh <= FAR && s.dw <= FAR && has_rows(s, N) &&
+           (long long)s.h * s.w <= INT_MAX && (long long)s.oh * s.ow <= INT_MAX && s.c <= CHANNELS &&
            ((uintptr_t)a | (uintptr_t)b) % (N * sizeof(T)) == 0;
+}
+
+/* Whether packs of fewer than 16 bytes are brought by twos. */
+template <class T, int N> bool is_wide(const pc__cuda_groups &s, const void *a, const void *b)
+{
+    return N * sizeof(T) == 8 && s.c % (2 * N) == 0 && ((uintptr_t)a | (uintptr_t)b) % 16 == 0;
+}
+
+/* Packs of a block, at most so many, in whole units. */
+template <class T, int N> int lanes_of_units(const pc__cuda_groups &s, bool wide, int most)
+{
+    return wide ? 2 * lanes_of(s.c, 2 * N, most / 2) : lanes_of(s.c, N, most);
 }
 
 } // namespace

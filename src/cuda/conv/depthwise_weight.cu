@@ -10,6 +10,7 @@ enum {
     PARTS = 512, /* at most: blocks enough for a GPU, where channels are few */
     LEAST = 8,   /* places of a thread row, at least, */
     FEW = 132,   /* but where there are fewer blocks */
+    ADDERS = 1024,
 };
 
 /* How many parts there are, and places in each. */
@@ -32,7 +33,7 @@ __global__ void __launch_bounds__(THREADS)
     weight_parts(const __grid_constant__ pc__cuda_groups s, const T *x, const T *y, pc::math<T> *sums, long long places)
 {
     typedef pc::math<T> M;
-    __shared__ M shared[THREADS * N];
+    __shared__ __align__(16) M shared[taps_at_once(TAPS) * THREADS * N];
     const int channel = (blockIdx.y * blockDim.x + threadIdx.x) * N, taps = s.kh * s.kw, first = blockIdx.z * TAPS;
     const long long pixels = s.n * s.oh * s.ow, begin = blockIdx.x * places;
     const long long end = begin + places < pixels ? begin + places : pixels;
@@ -65,13 +66,13 @@ __global__ void __launch_bounds__(THREADS)
 
 /* A block has 32 neighbours of the result, a warp of it a share of their parts. */
 template <class T>
-__global__ void __launch_bounds__(THREADS) add_parts(const pc::math<T> *sums, int parts, long long count, T *weight)
+__global__ void __launch_bounds__(ADDERS) add_parts(const pc::math<T> *sums, int parts, long long count, T *weight)
 {
     typedef pc::math<T> M;
-    constexpr int DOWN = THREADS / 32, AT_ONCE = 8;
-    __shared__ M room[DOWN][32];
-    const int lane = threadIdx.x % 32, row = threadIdx.x / 32, each = (parts + DOWN - 1) / DOWN;
-    const int end = min(parts, (row + 1) * each);
+    constexpr int AT_ONCE = 8;
+    __shared__ M room[ADDERS / 32][32];
+    const int down = blockDim.x / 32, lane = threadIdx.x % 32, row = threadIdx.x / 32;
+    const int each = (parts + down - 1) / down, end = min(parts, (row + 1) * each);
     const long long i = (long long)blockIdx.x * 32 + lane;
     M all = 0;
     pc::wait_for_earlier();
@@ -90,8 +91,8 @@ __global__ void __launch_bounds__(THREADS) add_parts(const pc::math<T> *sums, in
     if (row > 0 || i >= count)
         return;
     all = 0;
-#pragma unroll
-    for (int k = 0; k < DOWN; k++)
+#pragma unroll 8
+    for (int k = 0; k < down; k++)
         all += room[k][lane];
     weight[i] = T(all);
 }
@@ -123,7 +124,8 @@ template <class T> void launch(const pc__cuda_groups *s, const void *x, const vo
 
 template <class T> void add(const pc__cuda_groups *s, const void *sums, int parts, long long count, void *weight)
 {
-    (void)pc::start(add_parts<T>, (unsigned)((count + 31) / 32), THREADS, s->queue, s->early, (const pc::math<T> *)sums,
+    const int threads = parts > 64 ? ADDERS : ADDERS / 4;
+    (void)pc::start(add_parts<T>, (unsigned)((count + 31) / 32), threads, s->queue, s->early, (const pc::math<T> *)sums,
                     parts, count, (T *)weight);
 }
 

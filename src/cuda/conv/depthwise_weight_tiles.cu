@@ -11,8 +11,9 @@ namespace
 /* dy beside what its windows see. */
 struct pair_of_tiles {
     tiling by;
-    int results; /* of a tile */
-    pc__cuda_divisor wide;
+    int results; /* of a tile, */
+    pc__cuda_divisor in_row;
+    bool wide; /* what 16 bytes are brought of at once */
 };
 
 /* Products of a strip of dy with what its windows see, rows of `line`: x[0] is under its first result, of the first of R rows of the
@@ -48,17 +49,16 @@ __global__ void __launch_bounds__(THREADS / 2, R > 3 ? STAY - 1 : STAY)
     typedef pc::math<T> M;
     extern __shared__ __align__(16) char shared[];
     const tiling &by = of.by;
-    const int lanes = blockDim.x, channel = (blockIdx.y * lanes + threadIdx.x) * N, first = blockIdx.z * R;
+    const int lanes = blockDim.x, first = blockIdx.z * R;
     vector<T, N> *const tiles = reinterpret_cast<vector<T, N> *>(shared);
     const int both = (by.pixels + of.results) * lanes;
-    const bool mine = channel < s.c;
-    x += mine ? channel : 0, y += mine ? channel : 0;
+    const carrying carried = carrying_of<T, N>(of.wide);
     const auto bring = [&](const corner &at, int buffer) {
         vector<T, N> *const to = tiles + buffer * both;
-        bring_pixels<T, N>(s, x + at.picture * s.h * s.w * s.c, s.h, s.w, at.row * s.sh - s.ph + first * s.dh,
-                           at.column * s.sw - s.pw, by.pixels, by.seen, mine, to);
-        bring_pixels<T, N>(s, y + at.picture * s.oh * s.ow * s.c, s.oh, s.ow, at.row, at.column, of.results, of.wide,
-                           mine, to + by.pixels * lanes);
+        const rectangle seen = {s.h, s.w, at.row * s.sh - s.ph + first * s.dh, at.column * s.sw - s.pw, by.pixels};
+        const rectangle results = {s.oh, s.ow, at.row, at.column, of.results};
+        bring_pixels<T, N>(s, carried, x + at.picture * s.h * s.w * s.c, seen, by.seen, to);
+        bring_pixels<T, N>(s, carried, y + at.picture * s.oh * s.ow * s.c, results, of.in_row, to + by.pixels * lanes);
     };
     M sum[R * K][N] = {};
     const auto nothing = [] {};
@@ -88,51 +88,78 @@ struct shares {
     pair_of_tiles of;
     int lanes, groups; /* packs of channels of a block, and blocks side by side */
     int rows, rounds;  /* of the kernel */
-    long long tiles;
+    long long tiles, parts;
     size_t bytes;
 };
 
-template <class T, int N> shares shares_of(const pc__cuda_groups &s)
+/* Threads of a block that has so many packs side by side, one below the other. */
+inline int rows_of_threads(int lanes)
 {
-    enum { SIDE_BY_SIDE = 8, WIDE = 8, HIGH = sizeof(T) == 2 ? 16 : 8 };
-    shares way;
-    way.lanes = lanes_of(s.c, N, SIDE_BY_SIDE), way.groups = (s.c + way.lanes * N - 1) / (way.lanes * N);
-    const auto cut = [&](int high, int rows) {
-        tiling &by = way.of.by;
-        cut_tiles(s, high, WIDE, 1, rows, &by);
-        way.rows = rows, way.rounds = (s.kh + rows - 1) / rows;
-        way.of.results = by.high * by.wide, way.of.wide = pc__cuda_divisor_of(by.wide);
-        way.tiles = s.n * by.down * by.across;
-        way.bytes = 2 * ((size_t)by.pixels + way.of.results) * way.lanes * N * sizeof(T);
-    };
-    cut(HIGH, rows_of_kernel<T>(s.kw));
+    return THREADS / 2 / lanes;
+}
+
+/* Tiles of at most high x broad results, for `rows` of the kernel at once. */
+template <class T, int N> void cut_shares(const pc__cuda_groups &s, int high, int broad, int rows, shares *way)
+{
+    tiling &by = way->of.by;
+    cut_tiles(s, high, broad, 1, rows, &by);
+    way->rows = rows, way->rounds = (s.kh + rows - 1) / rows;
+    way->of.results = by.high * by.wide, way->of.in_row = pc__cuda_divisor_of(by.wide);
+    way->tiles = s.n * by.down * by.across;
+    way->bytes = 2 * ((size_t)by.pixels + way->of.results) * way->lanes * N * sizeof(T);
+    const size_t last = (size_t)way->lanes * rows_of_threads(way->lanes) * N * sizeof(pc::math<T>) *
+                        taps_at_once(rows * s.kw); /* of leave_sums */
+    way->bytes = way->bytes > last ? way->bytes : last;
+}
+
+/* What the tiles take, and blocks that stay for them. */
+template <class T> long long time_of_shares(const pc__cuda_groups &s, shares *way)
+{
+    if (way->bytes > TILES_MOST)
+        return LLONG_MAX;
+    const int fit = blocks_in(way->bytes), most = way->rows > 3 ? STAY - 1 : STAY, in = fit < most ? fit : most;
+    const int rows = rows_of_threads(way->lanes), strips = way->of.results / PLACES;
+    way->parts = held_blocks(way->tiles, way->groups * way->rounds, in);
+    return time_of(way->tiles, way->groups * way->rounds, in, (strips + rows - 1) / rows * PLACES * way->rows * s.kw,
+                   (way->of.by.pixels + way->of.results + rows - 1) / rows);
+}
+
+template <class T, int N> shares shares_of(const pc__cuda_groups &s, bool wide)
+{
+    enum { SIDE_BY_SIDE = 8, WIDE = 8, HIGH = sizeof(T) == 2 ? 16 : 8, STEP = 4 };
+    shares way, best = {};
+    way.of.wide = wide;
+    way.lanes = lanes_of_units<T, N>(s, wide, SIDE_BY_SIDE), way.groups = (s.c + way.lanes * N - 1) / (way.lanes * N);
+    int rows = rows_of_kernel<T>(s.kw);
+    cut_shares<T, N>(s, HIGH, WIDE, rows, &way);
     if (s.kw > 3 && way.tiles * way.groups < 2 * STAY * CHIP)
-        cut(HIGH, way.tiles * way.groups < CHIP ? 1 : 2);
-    for (int high = HIGH / 2; way.bytes > TILES_MOST && high > 0; high /= 2)
-        cut(high, way.rows);
-    return way;
+        rows = way.tiles * way.groups < CHIP ? 1 : 2;
+    long long least = LLONG_MAX;
+    for (int high = HIGH + 2 * STEP; high > 0; high -= STEP)
+        for (int broad = WIDE; broad <= 2 * WIDE; broad += WIDE) {
+            cut_shares<T, N>(s, high, broad, rows, &way);
+            const long long time = time_of_shares<T>(s, &way);
+            if (time < least)
+                least = time, best = way;
+        }
+    return best;
 }
 
 template <class T, int N> int launch_packs(const pc__cuda_groups &s, const void *x, const void *y, void *sums, int most)
 {
     if (!has_tiles<T, N>(s, x, y))
         return 0;
-    const shares way = shares_of<T, N>(s);
-    if (way.bytes > TILES_MOST || way.groups > UINT16_MAX)
+    const shares way = shares_of<T, N>(s, is_wide<T, N>(s, x, y));
+    if (way.bytes == 0 || way.groups > UINT16_MAX)
         return 0;
-    const dim3 threads(way.lanes, THREADS / 2 / way.lanes);
-    const size_t last = (size_t)threads.x * threads.y * N * sizeof(pc::math<T>); /* of leave_sums */
-    const size_t bytes = way.bytes > last ? way.bytes : last;
-    const int held = way.rows > 3 ? STAY - 1 : STAY;
-    const long long resident = held * CHIP / ((long long)way.groups * way.rounds), stay = resident > 1 ? resident : 1,
-                    parts = way.tiles < stay ? way.tiles : stay;
-    const dim3 grid((unsigned)(parts < most ? parts : most), way.groups, way.rounds);
+    const dim3 threads(way.lanes, rows_of_threads(way.lanes));
+    const dim3 grid((unsigned)(way.parts < most ? way.parts : most), way.groups, way.rounds);
     with_window(s, [&](auto k, auto stride) {
         constexpr int K = decltype(k)::value, S = decltype(stride)::value, R = rows_of_kernel<T>(K);
         auto kernel = weight_tiles<T, N, K, S, R>;
         if constexpr (K > 3)
             kernel = way.rows == R ? kernel : way.rows == 2 ? weight_tiles<T, N, K, S, 2> : weight_tiles<T, N, K, S, 1>;
-        (void)pc::start_grid(kernel, grid, threads, bytes, s.queue, s.early, s, (const T *)x, (const T *)y,
+        (void)pc::start_grid(kernel, grid, threads, way.bytes, s.queue, s.early, s, (const T *)x, (const T *)y,
                              (pc::math<T> *)sums, way.of);
     });
     return (int)grid.x;
