@@ -42,6 +42,41 @@ static pc_status check(const pc_tensor *a, const pc_tensor *b)
     return PC_OK;
 }
 
+/* Whether the rows of all matrices of a batch lie as those of one would. Dimensions of one element are no steps. */
+static bool folds(const pc_tensor *t)
+{
+    int64_t next = -1; /* from one to the next in the dimension before, of several */
+    for (int d = t->ndim - 2; d >= 0; d--) {
+        if (t->shape[d] == 1)
+            continue;
+        if (next >= 0 && t->strides[d] != next)
+            return false;
+        next = t->strides[d] * t->shape[d];
+    }
+    return true;
+}
+
+/* Whether small matrices of a batch, all times one matrix, are better copied, so that their rows go on from one to the next: then it
+ * is one product of all rows. The copy is smaller than the result. */
+static bool is_better_joined(const pc_tensor *a, const pc_tensor *b)
+{
+    enum { FEW = 128 /* rows */, MANY = 1 << 20 /* elements of the result */ };
+    const int64_t rows = a->shape[a->ndim - 2], all = pc__count(a->ndim - 1, a->shape), n = b->shape[b->ndim - 1];
+    return rows < FEW && all > rows && a->shape[a->ndim - 1] < n && (double)all * (double)n >= MANY &&
+           pc__count(b->ndim - 2, b->shape) == 1 && b->ndim <= a->ndim && !folds(a);
+}
+
+static pc_tensor *product(pc_tensor *a, pc_tensor *b)
+{
+    if (!is_better_joined(a, b))
+        return PC__CALL_PLAIN(matmul, a, b);
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        result = pc_keep(PC__CALL_PLAIN(matmul, pc_contiguous(a), b));
+    }
+    return result;
+}
+
 static pc_tensor *matmul(pc_tensor *a, pc_tensor *b)
 {
     if (!a || !b)
@@ -49,16 +84,16 @@ static pc_tensor *matmul(pc_tensor *a, pc_tensor *b)
     if (check(a, b) != PC_OK)
         return NULL;
     if (a->ndim > 1 && b->ndim > 1)
-        return PC__CALL_PLAIN(matmul, a, b);
+        return product(a, b);
     pc_tensor *result = NULL;
     PC_SCOPE {
         pc_tensor *left = a->ndim == 1 ? pc_unsqueeze(a, 0) : a, *right = b->ndim == 1 ? pc_unsqueeze(b, 1) : b;
-        pc_tensor *product = PC__CALL_PLAIN(matmul, left, right);
+        pc_tensor *both = PC__CALL_PLAIN(matmul, left, right);
         if (b->ndim == 1)
-            product = pc_squeeze(product, -1);
+            both = pc_squeeze(both, -1);
         if (a->ndim == 1)
-            product = pc_squeeze(product, b->ndim == 1 ? -1 : -2);
-        result = pc_keep(product);
+            both = pc_squeeze(both, b->ndim == 1 ? -1 : -2);
+        result = pc_keep(both);
     }
     return result;
 }
@@ -104,23 +139,17 @@ static pc_tensor *gradient(pc_tensor *a, pc_tensor *b, int64_t batch, const pc__
     return sum && sum->dtype != of->dtype ? pc_cast(sum, of->dtype) : sum;
 }
 
-/* Whether the rows of all matrices of a batch lie as those of one would. Dimensions of one element are no steps. */
-static bool folds(const pc_tensor *t)
-{
-    int64_t next = -1; /* from one to the next in the dimension before, of several */
-    for (int d = t->ndim - 2; d >= 0; d--) {
-        if (t->shape[d] == 1)
-            continue;
-        if (next >= 0 && t->strides[d] != next)
-            return false;
-        next = t->strides[d] * t->shape[d];
-    }
-    return true;
-}
-
 static pc_tensor *folded(pc_tensor *t)
 {
     return pc_reshape(t, PC_SHAPE(pc__count(t->ndim - 1, t->shape), t->shape[t->ndim - 1]));
+}
+
+/* Whether copies of those whose rows do not go on from matrix to matrix are no more than a product for each matrix would be. */
+static bool copies_less(const pc_tensor *a, const pc_tensor *g)
+{
+    const double rows = (double)pc__count(a->ndim - 1, a->shape), m = (double)a->shape[a->ndim - 2],
+                 k = (double)a->shape[a->ndim - 1], n = (double)g->shape[g->ndim - 1];
+    return (folds(a) ? 0 : k) + (folds(g) ? 0 : n) <= (rows > 0 ? k * n / m : 0);
 }
 
 /* The gradient of a matrix that all of the batch is multiplied by: one product over all rows. */
@@ -142,7 +171,7 @@ pc_status pc__grad_matmul(pc__grad *grad)
         return PC_OK;
     const pc__meta *of = &grad->in_meta[1];
     const bool one = batch > 1 && pc__count(a->ndim - 2, a->shape) == batch && pc__count(of->ndim - 2, of->shape) == 1;
-    if (one && folds(a) && folds(g))
+    if (one && copies_less(a, g))
         return pc__set_grad(grad, 1, gradient_of_one(a, g, of));
     PC__TRY(pc__set_grad(grad, 1, gradient(pc_transpose(a, -1, -2), g, batch, of)));
     return PC_OK;
