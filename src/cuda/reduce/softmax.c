@@ -48,12 +48,16 @@ static pc_status run_rows(pc_stream *stream, const pc_call *call, const pc__cuda
     return pc__cuda_launched(call);
 }
 
-/* As rows are cut (cut.h): four turns of a block or more to a piece, and four pieces or more to a column. */
+/* As rows are cut (cut.h): four turns of a block or more to a piece, fewer where pieces would not be as many as a large GPU's
+ * multiprocessors, and four pieces or more to a column. */
 static void cut_columns(pc__cuda_softmax_columns *c)
 {
     enum { TURNS = 4, LEAST = 4, MANY = 128 };
-    const int64_t turn = (int64_t)PC__COLUMNS_THREADS / c->lanes * PC__COLUMNS_AT_ONCE, least = TURNS * turn;
+    const int64_t turn = (int64_t)PC__COLUMNS_THREADS / c->lanes * PC__COLUMNS_AT_ONCE;
+    int64_t least = TURNS * turn;
     const bool few = c->blocks < MANY && c->n >= LEAST * least;
+    while (least > turn && c->blocks * (c->n / least) < MANY)
+        least /= 2;
     const int64_t parts = few ? PC__MIN((c->n + least - 1) / least, PC__CUT_BLOCKS / c->blocks) : 1;
     c->piece = (c->n + parts - 1) / parts;
     c->parts = (c->n + c->piece - 1) / c->piece;
