@@ -1,7 +1,7 @@
 /* loop.cuh: two kernels for everything that works element by element.
  *
- * Where all operands are dense, a thread takes one item and there are as many blocks as that needs: `flat`. Its
- * parameters are the addresses; those of the other, which walks, are some 300 bytes, which each launch writes.
+ * Where all operands are dense, a thread takes one item, or two that become narrower, and there are as many blocks as that needs:
+ * `flat`. Its parameters are the addresses; those of the other, which walks, are some 300 bytes, which each launch writes.
  *
  * Walking, a block takes tiles of 4 items per thread, a warp's accesses next to each other; with packs that is 64 bytes
  * per thread and operand under way before the first use, which is what it takes to fill the memory pipes. Costly functions
@@ -217,15 +217,18 @@ template <class F, int N> __device__ __forceinline__ void flat_item(const line<F
     static_cast<pack<typename F::O, N> *>(w.out)[i] = y;
 }
 
-/* out = f(in...), dense; the threads after the last pack take an element of the tail each */
-template <class F> __global__ void __launch_bounds__(THREADS) flat(const __grid_constant__ line<F> w, const F f)
+/* out = f(in...), dense; the threads after the last pack take an element of the tail each. A block has U packs for each thread. */
+template <class F, int U> __global__ void __launch_bounds__(THREADS) flat(const __grid_constant__ line<F> w, const F f)
 {
-    const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
     wait_for_earlier();
-    if (i < w.count)
-        flat_item<F, F::pack>(w, f, i);
-    else if (i - w.count < w.tail)
-        flat_item<F, 1>(w, f, w.count * F::pack + (i - w.count));
+#pragma unroll
+    for (int u = 0; u < U; u++) {
+        const uint32_t i = (blockIdx.x * U + u) * blockDim.x + threadIdx.x;
+        if (i < w.count)
+            flat_item<F, F::pack>(w, f, i);
+        else if (i - w.count < w.tail)
+            flat_item<F, 1>(w, f, w.count * F::pack + (i - w.count));
+    }
 }
 
 /* Small work goes in small blocks, to more multiprocessors. */
@@ -259,8 +262,12 @@ template <class F> void run_flat(const pc__cuda_launch *l, F f)
     all.count = w.count;
     all.tail = w.tail;
     const uint32_t items = w.count + w.tail;
-    const unsigned threads = threads_for(items, 1, l->multiprocessors);
-    note(l, start(flat<F>, (items + threads - 1) / threads, threads, l->queue, l->early, all, f));
+    const unsigned threads = threads_for(items, 1, l->multiprocessors), one = (items + threads - 1) / threads;
+    if constexpr (F::inputs == 1 && sizeof(typename F::O) < sizeof(typename F::A)) { /* stores are less than 16 bytes */
+        if (one >= 8u * (unsigned)l->multiprocessors)
+            return note(l, start(flat<F, 2>, (one + 1) / 2, threads, l->queue, l->early, all, f));
+    }
+    note(l, start(flat<F, 1>, one, threads, l->queue, l->early, all, f));
 }
 
 template <class F> void run(const pc__cuda_launch *l, F f)
