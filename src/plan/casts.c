@@ -9,6 +9,7 @@
 #include "plan/plan.h"
 
 #include "ops/table.h"
+#include "tensor/overlap.h"
 
 #include <stdlib.h>
 
@@ -26,6 +27,7 @@ typedef struct search {
     movable *cast, **by_end;
     int count;
     int *used, *written; /* by storage: the node that did last, or will do next */
+    int *gathered;       /* by storage: the first cast of the last call that writes it */
     bool *made;          /* by storage: by one of these casts */
     int *member;
 } search;
@@ -37,8 +39,8 @@ static bool is_cast(const pc__plan_node *node)
     const pc_tensor *in = node->call->in[0], *out = node->call->out[0];
     const bool down = in->dtype == PC_F32 && pc__is_half((pc_dtype)out->dtype),
                up = out->dtype == PC_F32 && pc__is_half((pc_dtype)in->dtype);
-    return (down || up) && pc__count(in->ndim, in->shape) > 0 && pc__same_places(in, out) &&
-           !in->storage->foreign; /* its memory can be another storage's, too */
+    return (down || up) && pc__count(in->ndim, in->shape) > 0 && pc__same_places(in, out) && !in->storage->foreign &&
+           !out->storage->foreign; /* their memory can be another storage's, too */
 }
 
 /* What moves must not depend on what moves too: a cast of a cast stays. */
@@ -141,6 +143,17 @@ static void emit(search *s, int at, int members)
     pc__free(number);
 }
 
+/* Whether one of the members writes where the cast does: entries of a call have no order. */
+static bool is_written(const search *s, int members, const pc__plan_node *cast)
+{
+    for (int i = 0; i < members; i++) {
+        const pc__plan_node *member = &s->plan->node[s->member[i]];
+        if (member->number[1] == cast->number[1] && pc__overlap(member->call->out[0], cast->call->out[0]) != PC__APART)
+            return true;
+    }
+    return false;
+}
+
 /* No window that is left ends in front of that of `first`. */
 static void gather(search *s, movable *first)
 {
@@ -154,7 +167,12 @@ static void gather(search *s, movable *first)
         movable *c = &s->cast[i];
         if (c->taken || c->low > at || !go_together(s, c, first))
             continue;
+        const pc__plan_node *node = &s->plan->node[c->node];
+        int *gathered = &s->gathered[node->number[1]];
+        if (*gathered == first->node && is_written(s, members, node))
+            continue;
         c->taken = true;
+        *gathered = first->node;
         s->member[members++] = c->node;
     }
     if (members > 1)
@@ -178,6 +196,8 @@ static void run(search *s)
         if (!node->gone && (node->kind == PC__NODE_FUNCTION || node->kind == PC__NODE_WAIT))
             stop_at(s, i);
     }
+    for (int i = 0; i < s->plan->storages; i++)
+        s->gathered[i] = -1;
     for (int i = 0; i < s->count; i++)
         s->by_end[i] = &s->cast[i];
     qsort(s->by_end, (size_t)s->count, sizeof *s->by_end, first_end_first);
@@ -196,9 +216,10 @@ void pc__pass_casts(pc__plan *plan, const pc__backend *backend)
     s.by_end = pc__alloc(nodes * sizeof *s.by_end);
     s.used = pc__alloc(storages * sizeof *s.used);
     s.written = pc__alloc(storages * sizeof *s.written);
+    s.gathered = pc__alloc(storages * sizeof *s.gathered);
     s.made = pc__calloc(storages, sizeof *s.made);
     s.member = pc__alloc(nodes * sizeof *s.member);
-    if (s.cast && s.by_end && s.used && s.written && s.made && s.member)
+    if (s.cast && s.by_end && s.used && s.written && s.gathered && s.made && s.member)
         run(&s);
     else
         pc_error_clear(); /* the plan is right without the pass */
@@ -206,6 +227,7 @@ void pc__pass_casts(pc__plan *plan, const pc__backend *backend)
     pc__free(s.by_end);
     pc__free(s.used);
     pc__free(s.written);
+    pc__free(s.gathered);
     pc__free(s.made);
     pc__free(s.member);
 }

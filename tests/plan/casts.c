@@ -270,6 +270,33 @@ static void under_two_names(void **state)
     assert_no_leak();
 }
 
+/* Of two casts into one memory, between which a third one stands, the later one's value stays. */
+static void into_one_memory(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x[3], *both = pc_zeros(PC_SHAPE(SIDE), PC_F16, test_device()),
+                         *most = pc_zeros(PC_SHAPE_SCALAR, PC_F16, test_device());
+        for (int i = 0; i < 3; i++)
+            x[i] = pc_full(PC_SHAPE(SIDE), 1 + i, PC_F32, test_device());
+        begin();
+        PC_SCOPE {
+            assert_ok(pc_copy(both, pc_cast(x[0], PC_F16)));
+            pc_tensor *narrow = pc_cast(x[1], PC_F16);
+            assert_ok(pc_copy(both, pc_cast(x[2], PC_F16)));
+            assert_ok(pc_copy(most, pc_max(narrow)));
+        }
+        pc_graph *graph = ended();
+        if (!plain())
+            says(graph, "1 into lists of casts");
+        assert_ok(pc_graph_launch(graph, NULL));
+        assert_close(pc_item(pc_max(both)), 3, 0);
+        assert_close(pc_item(most), 2, 0);
+        pc_graph_free(graph);
+    }
+    assert_no_leak();
+}
+
 /* A cast that a region does costs nothing. */
 static void of_regions_stay_there(void **state)
 {
@@ -296,9 +323,10 @@ static void of_regions_stay_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(are_one_call),          cmocka_unit_test(of_what_is_there), cmocka_unit_test(of_casts),
-        cmocka_unit_test(of_regions_stay_there), cmocka_unit_test(and_streams),      cmocka_unit_test(of_a_kind),
-        cmocka_unit_test(under_two_names),
+        cmocka_unit_test(are_one_call),    cmocka_unit_test(of_what_is_there),
+        cmocka_unit_test(of_casts),        cmocka_unit_test(of_regions_stay_there),
+        cmocka_unit_test(into_one_memory), cmocka_unit_test(and_streams),
+        cmocka_unit_test(of_a_kind),       cmocka_unit_test(under_two_names),
     };
     return cmocka_run_group_tests_name("plan.casts", tests, NULL, NULL);
 }
