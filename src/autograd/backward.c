@@ -277,7 +277,10 @@ static pc_status walk_all(walk *w)
             PC__TRY(differentiate(w->nodes[i]));
         if (!w->inner)
             PC__TRY(tell_leaves(w->nodes[i]));
-        pc__node_release(w->nodes[i]);
+        if (w->nodes[i]->shared)
+            pc__node_clear(w->nodes[i]);
+        else
+            pc__node_release(w->nodes[i]);
     }
     return PC_OK;
 }
@@ -286,10 +289,7 @@ static pc_status walk_all(walk *w)
 static void finish(walk *w)
 {
     for (int i = 0; i < w->count; i++) {
-        for (int k = 0; k < w->nodes[i]->n_out; k++) {
-            pc_tensor_free(w->nodes[i]->pending[k]);
-            w->nodes[i]->pending[k] = NULL;
-        }
+        pc__node_clear(w->nodes[i]);
         pc__node_drop(w->nodes[i]);
     }
     pc__free(w->nodes);

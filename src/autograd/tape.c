@@ -112,6 +112,20 @@ pc_status pc__tape_record(const pc_call *call)
     return status;
 }
 
+void pc__node_share(pc__node *node)
+{
+    if (node)
+        node->shared = true;
+}
+
+void pc__node_clear(pc__node *node)
+{
+    for (int i = 0; i < node->n_out; i++) {
+        pc_tensor_free(node->pending[i]);
+        node->pending[i] = NULL;
+    }
+}
+
 void pc__node_release(pc__node *node)
 {
     node->released = true;
@@ -124,9 +138,9 @@ void pc__node_release(pc__node *node)
     }
     for (int i = 0; i < node->n_out; i++) {
         pc_tensor_free(node->saved_out[i].tensor);
-        pc_tensor_free(node->pending[i]);
-        node->saved_out[i].tensor = node->pending[i] = NULL;
+        node->saved_out[i].tensor = NULL;
     }
+    pc__node_clear(node);
 }
 
 /* Dead records wait in a list, so that a chain of a million calls is dropped in a loop and not in a recursion. */

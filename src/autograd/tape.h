@@ -24,6 +24,7 @@ typedef struct pc__node {
     pc_device device;
     int n_in, n_out;
     bool released;  /* a backward has been through */
+    bool shared;    /* pc__node_share */
     uint64_t visit; /* the last walk that came by */
     struct pc__node *next_dead;
     pc__edge *edges;     /* n_in */
@@ -34,6 +35,9 @@ typedef struct pc__node {
     pc_tensor *pending[PC__OUT_MAX]; /* gradients that arrived during a walk */
     void *attributes;
 } pc__node;
+
+/* Drop gradients that arrived and went no further. */
+void pc__node_clear(pc__node *node);
 
 /* Drop what the gradient rule needed, the edges and pending gradients; the record stays as a mark. */
 void pc__node_release(pc__node *node);

@@ -4,6 +4,7 @@
 #include "device/graph.h"
 #include "ops/table.h"
 #include "tensor/leaf_watch.h"
+#include "tensor/node.h"
 
 #include <paracord/no_grad.h>
 
@@ -67,7 +68,7 @@ void pc_autocast_leave(pc_autocast_scope *scope)
 pc_dtype pc__autocast_pause(void)
 {
     pc_dtype before = pc_autocast_dtype();
-    forget(); /* a backward goes through their records, and none is gone through twice */
+    forget(); /* parameters change soon, and then the memory of each goes as the walk leaves what saved it */
     set(PC_F32);
     return before;
 }
@@ -112,6 +113,7 @@ static pc_status keep(pc_tensor *t, pc_tensor *cast)
         k = &state.list[state.count++];
         *k = (kept){0};
     }
+    pc__node_share(cast->node);
     pc_tensor *before[] = {k->of, k->cast};
     *k = (kept){.of = pc_tensor_retain(t),
                 .cast = pc_tensor_retain(cast),

@@ -1,6 +1,6 @@
 /* Random networks and steps: what pc_zero learns is what pc_ddp learns. A network has weights that are used several times, as
- * views of themselves, or not at all; parts are computed again; steps are recorded or not, of one or two passes, in 16 bits or
- * 32; weights are looked at and gathered at odd moments, and passes fail.
+ * views of themselves, or not at all; parts are computed again; steps are recorded or not, of one or two passes, of one loss or
+ * two, in 16 bits or 32; weights are looked at and gathered at odd moments, and passes fail.
  * PARACORD_CASES=2000 draws so many, PARACORD_SEED=N begins there. */
 #include "dist/threads.h"
 #include "number.h"
@@ -140,19 +140,21 @@ static pc_status fail_on_the_way(learner *l)
 static pc_status learn(void *user)
 {
     learner *l = user;
-    drawing d = l->step;
+    drawing d = l->step, other = {d.seed, d.drawn + 5000};
     pc_status status = PC_OK;
     const int passes = 1 + (draw(&d, 3) == 0);
-    const bool odd = draw(&d, 4) == 0 && l->steps, inside = draw(&d, 2);
+    const bool odd = draw(&d, 4) == 0 && l->steps, inside = draw(&d, 2), pair = draw(&other, 3) == 0;
     PC_AUTOCAST(l->plan->autocast) {
         for (int i = 0; i < passes && status == PC_OK; i++)
             PC_SCOPE {
                 const int skipped = draw(&d, 3) ? -1 : 1 + draw(&d, l->plan->layers - 1);
-                pc_tensor *loss = loss_of(l, skipped);
+                pc_tensor *loss = loss_of(l, skipped), *second = pair ? loss_of(l, -1) : NULL;
                 if (odd && l->zero)
                     status = pc_zero_gather(l->zero);
                 if (status == PC_OK)
                     status = loss ? pc_backward(loss) : pc_error_last()->status;
+                if (pair && status == PC_OK)
+                    status = second ? pc_backward(second) : pc_error_last()->status;
                 if (odd && l->zero && status == PC_OK)
                     status = pc_zero_release(l->zero);
             }

@@ -169,6 +169,93 @@ static void casts_are_kept(void **state)
     assert_nothing_left();
 }
 
+typedef struct two_losses {
+    pc_tensor *w, *bias, *x;
+    bool together, inside; /* in one scope; with the backward passes in it */
+    pc_status again;       /* of the first loss */
+} two_losses;
+
+static pc_status two_backwards(void *user)
+{
+    two_losses *l = user;
+    pc_status status[2] = {PC_OK, PC_OK};
+    PC_SCOPE {
+        pc_tensor *loss[2];
+        pc_autocast_scope scope = pc_autocast_enter(PC_BF16);
+        for (int i = 0; i < 2; i++) {
+            loss[i] = pc_mean(pc_fn_linear(i ? pc_mul_scalar(l->x, 2) : l->x, l->w, l->bias, PC_ACTIVATION_NONE));
+            if (!l->together)
+                status[i] = pc_backward(loss[i]);
+        }
+        if (!l->inside)
+            pc_autocast_leave(&scope);
+        for (int i = 0; i < 2 && l->together; i++)
+            status[i] = pc_backward(loss[i]);
+        pc_autocast_leave(&scope);
+        l->again = pc_failed() ? PC_OK : pc_backward(loss[0]);
+        if (l->again == PC_ERR_STATE)
+            pc_error_clear();
+    }
+    return status[0] ? status[0] : status[1];
+}
+
+/* Two losses go through one cast of a parameter, each by itself; their own records are gone through once. */
+static void losses_share_casts(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        two_losses l = {.w = ones(PC_SHAPE(3, 4), PC_F32), .bias = ones(PC_SHAPE(3), PC_F32)};
+        l.x = ones(PC_SHAPE(2, 4), PC_F32);
+        assert_ok(pc_require_grad(l.w, true));
+        assert_ok(pc_require_grad(l.bias, true));
+        for (int way = 0; way < 4; way++) { /* the last: as a recording */
+            l.together = way > 0;
+            l.inside = way == 2;
+            if (way < 3) {
+                assert_ok(two_backwards(&l));
+                assert_int_equal(l.again, PC_ERR_STATE);
+            } else {
+                pc_stream *stream = pc_stream_current(test_device());
+                assert_ok(pc_graph_begin(stream));
+                assert_ok(two_backwards(&l));
+                pc_graph *graph = pc_graph_end(stream);
+                assert_not_null_ok(graph);
+                assert_ok(pc_graph_launch(graph, stream));
+                pc_graph_free(graph);
+            }
+            assert_close(distance(pc_grad(l.w), pc_full(PC_SHAPE(3, 4), 1, PC_F32, test_device())), 0, 0.01);
+            assert_close(distance(pc_grad(l.bias), pc_full(PC_SHAPE(3), 2.0 / 3, PC_F32, test_device())), 0, 0.01);
+            pc_zero_grad(l.w);
+            pc_zero_grad(l.bias);
+        }
+    }
+    assert_nothing_left();
+}
+
+/* A parameter that changed between two losses is cast again, and each loss has its own cast. */
+static void losses_have_casts_of_their_own_weights(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *w = ones(PC_SHAPE(1, 1), PC_F32), *x = ones(PC_SHAPE(1, 1), PC_F32), *loss[2];
+        assert_ok(pc_require_grad(w, true));
+        assert_ok(pc_require_grad(x, true));
+        PC_AUTOCAST(PC_BF16)
+            for (int i = 0; i < 2; i++) {
+                loss[i] = pc_sum(pc_matmul(x, w));
+                PC_NO_GRAD
+                    assert_ok(pc_fill(w, 4));
+            }
+        for (int i = 0; i < 2; i++) {
+            assert_close(pc_item(loss[i]), i ? 4 : 1, 0);
+            assert_ok(pc_backward(loss[i]));
+            assert_close(pc_item(pc_grad(x)), i ? 5 : 1, 0);
+            assert_close(pc_item(pc_grad(w)), i + 1, 0);
+        }
+    }
+    assert_nothing_left();
+}
+
 /* The second use of a parameter takes no memory for another cast. */
 static void one_cast_a_scope(void **state)
 {
@@ -362,6 +449,8 @@ int main(void)
         cmocka_unit_test(gradients),
         cmocka_unit_test(sums_of_gradients_are_not_rounded),
         cmocka_unit_test(casts_are_kept),
+        cmocka_unit_test(losses_share_casts),
+        cmocka_unit_test(losses_have_casts_of_their_own_weights),
         cmocka_unit_test(one_cast_a_scope),
         cmocka_unit_test(recordings_cast_anew),
         cmocka_unit_test(learns),

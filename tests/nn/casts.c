@@ -83,7 +83,7 @@ static void casts_are_made_when_due(void **state)
             PC_AUTOCAST(PC_F16)
                 assert_casts(of_forward(&n), plain + PARAMETERS + 1, 0); /* and x */
             assert_ok(pc_backward(pc_sum(pc_forward(n.net, n.x))));
-            assert_casts(of_forward(&n), plain + PARAMETERS, 0); /* those before were gone through */
+            assert_casts(of_forward(&n), plain + PARAMETERS, 0); /* a backward lets those before go */
         }
         PC_AUTOCAST(PC_BF16)
             assert_casts(of_forward(&n), plain + PARAMETERS, 0);
