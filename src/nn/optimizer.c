@@ -148,7 +148,7 @@ static pc_status measure_norm(pc_optimizer *o, int used)
     if (pc__optimizer_number_lost(o->clip)) {
         pc_tensor_free(o->clip);
         PC_SCOPE {
-            o->clip = pc_tensor_retain(pc_zeros(PC_SHAPE(2), PC_F32, pc_tensor_device(o->parameters[0])));
+            o->clip = pc_tensor_retain(pc_zeros(PC_SHAPE(2), PC_F64, pc_tensor_device(o->parameters[0])));
         }
         if (!o->clip)
             return pc_error_last()->status;

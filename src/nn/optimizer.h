@@ -17,7 +17,7 @@ struct pc_optimizer {
     pc_tensor **state;            /* slots * count: slot 0 of every parameter, then slot 1 */
     pc_tensor **work;             /* (2 + slots) * count + PC__STEP_EXTRAS, for the call */
     double clip_norm;             /* the most; 0: gradients are taken as they are */
-    pc_tensor *clip;              /* float32 [2], what pc__gradient_norm leaves; NULL: not yet */
+    pc_tensor *clip;              /* float64 [2], what pc__gradient_norm leaves; NULL: not yet */
     bool is_part;                 /* of the module's parameters others have other parts */
     bool apart;                   /* of some of its parameters others have other parts (pc__named) */
     bool hosted;                  /* state lies in pinned host memory (pc__storage_hosted) */

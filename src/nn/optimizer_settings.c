@@ -38,7 +38,7 @@ pc_status pc_optimizer_gradient_norm(const pc_optimizer *optimizer, double *norm
 {
     PC__NEED(optimizer);
     PC__NEED(norm);
-    float clip[2];
+    double clip[2];
     if (!optimizer->clip || optimizer->clip_norm <= 0)
         return pc__fail(PC_ERR_STATE, "pc_optimizer_gradient_norm: no step was clipped by its norm; "
                                       "pc_optimizer_set_clip(optimizer, PC_CLIP_NORM, most) in front of one");

@@ -20,7 +20,7 @@ pc_status pc__adam_step(pc_tensor **tensors, int n, const pc__step_attributes *a
 pc_status pc__rmsprop_step(pc_tensor **tensors, int n, const pc__step_attributes *attributes);
 pc_status pc__lion_step(pc_tensor **tensors, int n, const pc__step_attributes *attributes);
 
-/* clip, float32 [2]: the norm of all n gradients together, and by what they are to be multiplied so that it is at most
+/* clip, float64 [2]: the norm of all n gradients together, and by what they are to be multiplied so that it is at most
  * `most`: min(1, most / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_. */
 pc_status pc__gradient_norm(pc_tensor *clip, pc_tensor **gradients, int n, double most);
 

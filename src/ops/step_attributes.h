@@ -35,7 +35,7 @@ typedef enum pc__step_extra {
     PC__STEP_SCALER,  /* guarded: ops/scale.h */
     PC__STEP_COUNTER, /* step 0 */
     PC__STEP_RATE,    /* rated */
-    PC__STEP_CLIP,    /* clipped: float32 [2], norm and factor */
+    PC__STEP_CLIP,    /* clipped: float64 [2], norm and factor */
     PC__STEP_EXTRAS
 } pc__step_extra;
 

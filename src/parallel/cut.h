@@ -42,7 +42,7 @@ pc_tensor *pc__sum_over(pc_group *group, pc_tensor *x);
 pc_tensor *pc__gather_over(pc_group *group, pc_tensor *x, int dim);
 pc_tensor *pc__own_part(pc_group *group, pc_tensor *x, int dim);
 
-/* cut_clip.c: clip, float32 [2], of the norm of this rank's gradients and its factor, becomes that of all ranks' gradients
+/* cut_clip.c: clip, float64 [2], of the norm of this rank's gradients and its factor, becomes that of all ranks' gradients
  * together, where those in `same` are the same in all ranks. In a scope, without a record. All ranks call it. */
 pc_status pc__cut_norm(pc_group *group, pc_tensor **same, int count, pc_tensor *clip, double most);
 

@@ -37,7 +37,7 @@ static pc_status sort(void *context, const char *name, pc__named *parameter)
 pc_status pc__cut_norm(pc_group *group, pc_tensor **gradients, int count, pc_tensor *clip, double most)
 {
     const pc_device device = pc_tensor_device(clip);
-    pc_tensor *same = pc_zeros(PC_SHAPE(2), PC_F32, device), *norm = pc_slice(clip, 0, 0, 1, 1);
+    pc_tensor *same = pc_zeros(PC_SHAPE(2), PC_F64, device), *norm = pc_slice(clip, 0, 0, 1, 1);
     if (!same)
         return pc_error_last()->status;
     if (count)
@@ -48,7 +48,7 @@ pc_status pc__cut_norm(pc_group *group, pc_tensor **gradients, int count, pc_ten
         return pc_error_last()->status;
     PC__TRY(pc_group_all_reduce(group, cut, PC_GROUP_SUM));
     pc_tensor *all = pc_sqrt(pc_add(cut, once));
-    pc_tensor *factor = pc_clamp(pc_div(pc_full(PC_SHAPE(1), most, PC_F32, device), pc_add_scalar(all, 1e-6)), 0, 1);
+    pc_tensor *factor = pc_clamp(pc_div(pc_full(PC_SHAPE(1), most, PC_F64, device), pc_add_scalar(all, 1e-6)), 0, 1);
     PC__TRY(pc_copy(norm, all));
     return pc_copy(pc_slice(clip, 0, 1, 2, 1), factor);
 }

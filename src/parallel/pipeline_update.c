@@ -112,19 +112,21 @@ static pc_status add_up(const pc__tied *t)
     return status;
 }
 
-/* Squares that a rank before this one counts. */
-static pc_tensor *squares_again(const pc_pipeline *p)
+/* Squares that a rank before this one counts; NULL: there are none. */
+static pc_status squares_again(const pc_pipeline *p, pc_tensor **sum)
 {
-    pc_tensor *sum = NULL;
+    *sum = NULL;
     for (int i = 0; i < p->tied_count; i++) {
         if (!pc_group_rank(p->tied[i].group))
             continue;
-        const pc_tensor *g = p->tied[i].parameter->grad;
-        pc_tensor *numbers = pc_cast(pc_detach((pc_tensor *)(uintptr_t)g), PC_F32);
-        pc_tensor *squares = pc_sum(pc_mul(numbers, numbers));
-        sum = sum ? pc_add(sum, squares) : squares;
+        pc_tensor *g = p->tied[i].parameter->grad, *clip = pc_zeros(PC_SHAPE(2), PC_F64, pc_tensor_device(g));
+        PC__TRY(pc__gradient_norm(clip, &g, 1, 1));
+        pc_tensor *squares = pc_square(pc_slice(clip, 0, 0, 1, 1));
+        *sum = *sum ? pc_add(*sum, squares) : squares;
+        if (!*sum)
+            return pc_error_last()->status;
     }
-    return sum;
+    return PC_OK;
 }
 
 static pc_status whole_norm(void *context, pc_tensor *clip, double most)
@@ -133,7 +135,10 @@ static pc_status whole_norm(void *context, pc_tensor *clip, double most)
     pc_status status = PC_OK;
     PC_SCOPE {
         PC_NO_GRAD {
-            status = pc__norm_of_all(p->group, clip, most, squares_again(p));
+            pc_tensor *again;
+            status = squares_again(p, &again);
+            if (status == PC_OK)
+                status = pc__norm_of_all(p->group, clip, most, again);
         }
     }
     return status;

@@ -3,6 +3,9 @@
 #include "dist/zero.h"
 #include "parallel/zero_state.h"
 
+#include <math.h>
+#include <paracord/tensor_parallel.h>
+
 enum { LAYERS = 16, WIDTH = 96, ROWS = 4, STEPS = 3 };
 
 typedef struct trial {
@@ -287,6 +290,47 @@ static void pieces_come_together(void **state)
             ranks_work(n, cut_and_gather, &stage);
 }
 
+/* --- the norm of all parts --- */
+
+/* Gradients whose squares no float32 number has: with stage 0 of a network that is cut among the ranks. */
+static void clip_in_float64(rank_work *r)
+{
+    const int stage = *(const int *)r->context;
+    const double norm = 1e39 * sqrt(16 * 8);
+    pc_module *net = stage ? pc_linear(8, 16, .no_bias = true) : pc_column_linear(8, 16, r->group, .no_bias = true);
+    RANK_OK(pc_module_to(net, r->device, PC_F64));
+    pc_tensor *w = pc_module_parameter(net, "weight");
+    PC_NO_GRAD
+        RANK_OK(pc_fill(w, 0));
+    pc_zero *zero = stage ? pc_zero(net, r->group, .stage = stage) : NULL;
+    pc_optimizer *sgd = pc_sgd(zero ? pc_zero_part(zero) : net, .lr = 1);
+    RANK_TRUE(sgd && (zero || !stage));
+    RANK_OK(stage ? pc_optimizer_set_clip(sgd, PC_CLIP_NORM, 2) : pc_tensor_parallel_clip(net, sgd, 2));
+    PC_SCOPE {
+        RANK_OK(pc_backward(pc_sum(pc_mul_scalar(w, 1e39))));
+        RANK_OK(zero ? pc_zero_step(zero, sgd) : pc_optimizer_step(sgd));
+        double was = 0;
+        RANK_OK(pc_optimizer_gradient_norm(sgd, &was));
+        RANK_TRUE(fabs(was / norm - 1) < 1e-14);
+        if (zero)
+            RANK_OK(pc_zero_gather(zero));
+        RANK_TRUE(fabs(pc_item(pc_max(w)) / (-2e39 / norm) - 1) < 1e-14);
+        RANK_TRUE(fabs(pc_item(pc_min(w)) / (-2e39 / norm) - 1) < 1e-14);
+    }
+    pc_optimizer_free(sgd);
+    pc_zero_free(zero);
+    pc_module_free(net);
+}
+
+static void clips_in_float64(void **state)
+{
+    (void)state;
+    for (int stage = 0; stage <= 3; stage++)
+        for (int n = 1; n <= ranks_most() && n <= 4; n++)
+            if (n != 3) /* rows for all alike */
+                ranks_work(n, clip_in_float64, &stage);
+}
+
 static pc_zero *wrong_stage(pc_module *net, pc_group *group)
 {
     return pc_zero(net, group, .stage = 4);
@@ -334,7 +378,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(elsewhere),          cmocka_unit_test(stages_learn_the_same),
         cmocka_unit_test(buffers_are_shared), cmocka_unit_test(pieces_come_together),
-        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(clips_in_float64),   cmocka_unit_test(what_is_refused),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
 }

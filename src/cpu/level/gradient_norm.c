@@ -57,9 +57,9 @@ PC__KERNEL(gradient_norm)
             total += sum[run];
     }
     pc__free(sum);
-    float *clip = pc__data(call->out[0]);
+    double *clip = pc__data(call->out[0]);
     const double norm = sqrt(total), factor = *(const double *)call->attributes / (norm + 1e-6);
-    clip[0] = (float)norm;
-    clip[1] = factor > 1 ? 1 : (float)factor;
+    clip[0] = norm;
+    clip[1] = factor > 1 ? 1 : factor;
     return PC_OK;
 }

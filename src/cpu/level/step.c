@@ -157,7 +157,7 @@ static void step(const pc_call *call, run_fn run)
     for (int i = 0; i < a->groups; i++) {
         const double decay = a->group[i].weight_decay;
         pieces *q = &of[i];
-        *q = (pieces){.a = a, .step = t, .factor = clip ? ((const float *)pc__data(clip))[1] : 1};
+        *q = (pieces){.a = a, .step = t, .factor = clip ? ((const double *)pc__data(clip))[1] : 1};
         q->lr = (rate ? *(const double *)pc__data(rate) : a->lr) * a->group[i].lr_scale;
         q->decay = a->decoupled ? 0 : decay;
         q->keep = a->decoupled ? 1 - q->lr * decay : 1;

@@ -58,8 +58,8 @@ template <class T> __global__ void __launch_bounds__(THREADS) norm_kernel(const 
     sum = block_join<plus, THREADS>(sum, 0.0); /* the barriers of comes_last lie in between */
     if (threadIdx.x == 0) {
         const double norm = sqrt(sum), factor = g.most / (norm + 1e-6);
-        g.clip[0] = (float)norm;
-        g.clip[1] = factor > 1 ? 1.0f : (float)factor;
+        g.clip[0] = norm;
+        g.clip[1] = factor > 1 ? 1 : factor;
     }
 }
 

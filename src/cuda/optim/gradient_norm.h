@@ -24,7 +24,7 @@ typedef struct pc__cuda_norm {
     double *sums;                   /* of all blocks of all launches */
     int64_t first;                  /* blocks of the launches before */
     unsigned *counter;              /* a zero, in the last launch, which makes the result; else NULL */
-    float *clip;                    /* norm, factor */
+    double *clip;                   /* norm, factor */
     double most;
 } pc__cuda_norm;
 

@@ -74,7 +74,8 @@ static pc_status over_all(pc_stream *stream, const pc_call *call, pc__cuda_step 
 static pc_status update(pc_stream *stream, const pc_call *call, launcher launch)
 {
     const pc__step_attributes *a = call->attributes;
-    const float *scaler = data_of(call, PC__STEP_SCALER), *clip = data_of(call, PC__STEP_CLIP);
+    const float *scaler = data_of(call, PC__STEP_SCALER);
+    const double *clip = data_of(call, PC__STEP_CLIP);
     pc__cuda_step step = {.dtype = call->in[0]->dtype,
                           .early = pc__cuda_early(stream),
                           .number = a->step,

@@ -23,8 +23,8 @@ template <class T> struct update {
     int64_t number, *counter;
     int ready_numbers;
     unsigned *readers;
-    const float *guard, *factor;
-    const double *rate;
+    const float *guard;
+    const double *factor, *rate;
     double lr, beta1, beta2; /* for what is computed in front of the loops */
     double lr_scale[PC__STEP_GROUPS], decay[PC__STEP_GROUPS];
     uint32_t ready[PC__STEP_WORDS], ready_g[PC__STEP_WORDS];

@@ -30,9 +30,9 @@ typedef struct pc__cuda_step {
     int64_t *counter;   /* of the steps made before */
     const double *rate; /* NULL: lr */
     int ready_numbers; /* the kernel finds counter and rate before the one in front is done (shared/dependent_launch.cuh) */
-    unsigned *readers;   /* a zero in device memory, in the launch that raises the counter; else NULL */
-    const float *guard;  /* not NULL: while this is not 0 nothing is done */
-    const float *factor; /* of gradients; NULL: 1 */
+    unsigned *readers;    /* a zero in device memory, in the launch that raises the counter; else NULL */
+    const float *guard;   /* not NULL: while this is not 0 nothing is done */
+    const double *factor; /* of gradients; NULL: 1 */
     uint32_t ready[PC__STEP_WORDS], ready_g[PC__STEP_WORDS]; /* bits: what the kernel finds in p, s1 and s2, and in g,
                                                                 before the one in front is done (shared/dependent_launch.cuh) */
     const pc__step_attributes *a;
