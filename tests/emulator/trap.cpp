@@ -29,7 +29,6 @@ size_t opened;
 constexpr int SIGNALS[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE};
 constexpr int COUNT = sizeof SIGNALS / sizeof *SIGNALS;
 struct sigaction before[COUNT];
-stack_t stack_before;
 alignas(16) char handler_stack[64 << 10];
 thread_local volatile bool watching;
 
@@ -51,9 +50,27 @@ void caught(int number, siginfo_t *info, void *)
         for (int i = 0; i < COUNT; i++)
             if (SIGNALS[i] == number)
                 sigaction(number, &before[i], nullptr);
+        raise(number); // it may have been sent, and not come by an access that will be made again
         return;
     }
     fail("%s, at address %p", cause_of(number), info->si_addr);
+}
+
+constexpr int FLAGS = SA_SIGINFO | SA_ONSTACK;
+
+bool is_ours(const struct sigaction &action)
+{
+    return (action.sa_flags & FLAGS) == FLAGS && action.sa_sigaction == caught;
+}
+
+/* Who sets back what was there by signal() sets `caught` back without its flags. */
+void set_handler(int i)
+{
+    struct sigaction action = {}, there;
+    action.sa_sigaction = caught;
+    action.sa_flags = FLAGS;
+    if (!sigaction(SIGNALS[i], &action, &there) && there.sa_sigaction != caught)
+        before[i] = there;
 }
 
 } // namespace
@@ -80,26 +97,26 @@ void fail(const char *format, ...)
     _exit(1);
 }
 
+/* Handlers stay when a kernel has ended, as to set them takes as long as a small kernel: until a test sets its own. */
 void watch_for_traps()
 {
-    stack_t stack = {};
-    stack.ss_sp = handler_stack; // a thread whose own stack is full has no room for the handler
-    stack.ss_size = sizeof handler_stack;
-    sigaltstack(&stack, &stack_before);
-    struct sigaction action = {};
-    action.sa_sigaction = caught;
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-    for (int i = 0; i < COUNT; i++)
-        sigaction(SIGNALS[i], &action, &before[i]);
+    static thread_local bool has_stack;
+    if (!has_stack) {
+        stack_t stack = {};
+        stack.ss_sp = handler_stack; // a thread whose own stack is full has no room for the handler
+        stack.ss_size = sizeof handler_stack;
+        has_stack = !sigaltstack(&stack, nullptr);
+    }
+    struct sigaction now;
+    if (sigaction(SIGNALS[0], nullptr, &now) || !is_ours(now))
+        for (int i = 0; i < COUNT; i++)
+            set_handler(i);
     watching = true;
 }
 
 void stop_watching()
 {
     watching = false;
-    for (int i = 0; i < COUNT; i++)
-        sigaction(SIGNALS[i], &before[i], nullptr);
-    sigaltstack(&stack_before, nullptr);
 }
 
 void open_shared(size_t bytes)
