@@ -45,6 +45,14 @@ static struct {
 } dw;
 static Dwfl *loaded; /* what is loaded into the process; NULL: without libdw */
 
+/* What was looked up last: a place without debug information takes a walk over all symbols of its file, and reports name
+ * the same few thousand again and again. */
+enum { KEPT = 1024 };
+static struct {
+    uintptr_t address; /* 0: none */
+    place found;
+} kept[KEPT];
+
 /* Only what is in the loaded files themselves: looking for it elsewhere may ask servers. */
 static int find_no_other_file(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, const char *file,
                               const char *link, GElf_Word sum, char **found)
@@ -79,6 +87,7 @@ static Dwfl_Module *module_at(Dwarf_Addr address)
     Dwfl_Module *module = dw.dwfl_addrmodule(loaded, address);
     if (module)
         return module;
+    memset(kept, 0, sizeof kept); /* names of files that are closed go with them */
     dw.dwfl_report_begin(loaded);
     int failed = dw.dwfl_linux_proc_report(loaded, getpid());
     failed |= dw.dwfl_report_end(loaded, NULL, NULL);
@@ -120,7 +129,7 @@ static const char *function_at(Dwarf_Die *unit, Dwarf_Addr address)
     return innermost;
 }
 
-static place look_up(uintptr_t address)
+static place find(uintptr_t address)
 {
     place found = {0};
     Dwfl_Module *module = module_at(address);
@@ -136,6 +145,17 @@ static place look_up(uintptr_t address)
     if (!found.function)
         found.function = dw.dwfl_module_addrname(module, address);
     return found;
+}
+
+static place look_up(uintptr_t address)
+{
+    const size_t slot = (address ^ address >> 10) % KEPT;
+    if (kept[slot].address != address) {
+        const place found = find(address); /* which may empty the table */
+        kept[slot].address = address;
+        kept[slot].found = found;
+    }
+    return kept[slot].found;
 }
 #endif
 
