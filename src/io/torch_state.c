@@ -196,9 +196,10 @@ pc_status pc__torch_tensor_take(pc_weights *w, const pc__pickle *p, const pc__pi
     }
     t->unfinished = work && (work->kind != PC__PICKLED_DICT || work->count);
     const pc__torch_storage *place = pc__torch_find(storages, key);
-    if (!place || offset->whole > count - span || count > place->bytes / (t->type->bits / 8))
+    const int64_t first = t->count ? offset->whole : 0; /* a view of nothing may begin behind its storage */
+    if (!place || first > count - span || count > place->bytes / (t->type->bits / 8))
         return pc__fail(PC_ERR_FORMAT, "%s: the numbers of the tensor \"%.80s\" are not all in it", w->path, t->name);
-    t->begin = place->begin + offset->whole * (t->type->bits / 8);
+    t->begin = place->begin + first * (t->type->bits / 8);
     t->end = t->begin + span * (t->type->bits / 8);
     return PC_OK;
 }

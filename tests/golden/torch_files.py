@@ -8,7 +8,8 @@ places, in each dtype; tensors that share a storage; a parameter; an empty one, 
 old4.pth have it as pickles of another protocol; unsigned.pth has the dtypes that came later. nested.pth has several networks in
 dictionaries, one more time each way: settings.pth beside what only has the name of one and what torch.load takes besides, twice.pth under two names of which each
 could be it; parallel.pth has the names that DataParallel gives, turned.pth tensors in other orders than C's. pieces.pth has
-some that do not lie in one piece, and negated.pth one that is to be negated. The others are refused: round.pth, whose dictionaries
+some that do not lie in one piece, empty.pth one without numbers that begins behind its storage, and negated.pth one that is to be
+negated. The others are refused: round.pth, whose dictionaries
 contain each other, and keyed.pth, of tensors without names; a whole network, and a pickle that would have Python run a command.
 """
 import collections
@@ -72,6 +73,7 @@ torch.save({"turned": numbers((4, 5), torch.float32).t(),
 torch.save({"every.second": numbers((8,), torch.float32)[::2], "columns": numbers((4, 6), torch.float32)[1:, 1:3],
             "expanded": numbers((3, 1), torch.int64).expand(3, 4), "wider": numbers((4, 6), torch.int16)[::2, 1::2].t(),
             "nothing": numbers((4, 6), torch.float32)[:, 6::2], "sound": numbers((3,), torch.float32)}, folder / "pieces.pth")
+torch.save({"sound": numbers((3,), torch.float32), "empty": torch.empty(0, 3)[:, 1]}, folder / "empty.pth")
 torch.save(torch.nn.Linear(2, 2), folder / "network.pth")
 
 

@@ -172,6 +172,18 @@ static void pieces_are_read(void **state)
     assert_no_leak();
 }
 
+/* Where there are no numbers, it does not matter where they would begin. */
+static void one_behind_its_storage(void **state)
+{
+    (void)state;
+    pc_weights *file = pc_weights_open(golden("empty.pth"));
+    assert_not_null_ok(file);
+    check(file, "empty", PC_F32, PC_SHAPE(0), 0, 0);
+    check(file, "sound", PC_F32, PC_SHAPE(3), 0, 2);
+    pc_weights_free(file);
+    assert_no_leak();
+}
+
 static pc_tensor *pass(void *context, pc_tensor *x)
 {
     (void)context;
@@ -433,6 +445,7 @@ int main(void)
         cmocka_unit_test(state_dicts_are_read),
         cmocka_unit_test(later_dtypes_are_read),
         cmocka_unit_test(pieces_are_read),
+        cmocka_unit_test(one_behind_its_storage),
         cmocka_unit_test(one_that_is_to_be_negated),
         cmocka_unit_test(turned_tensors_are_read),
         cmocka_unit_test(dictionaries_in_dictionaries),
