@@ -180,19 +180,19 @@ pc_status pc__checkpoint_take(const char *path, const pc__checkpoint_file *file,
     return status;
 }
 
-bool pc__checkpoint_skip(const pc__checkpoint_file *file, size_t *at)
+bool pc__checkpoint_skip(const pc__checkpoint_file *file, size_t *at, pc_dtype dtype)
 {
-    const size_t n = file->tensor_bytes - *at;
+    const size_t n = file->tensor_bytes - *at, size = pc_dtype_size(dtype);
     uint64_t count = 0;
     if (n >= sizeof count)
         memcpy(&count, file->tensors + *at, sizeof count);
-    if (n < sizeof count || count > (n - sizeof count) / sizeof(float))
+    if (n < sizeof count || count > (n - sizeof count) / size)
         return false;
-    *at += sizeof count + (size_t)count * sizeof(float);
+    *at += sizeof count + (size_t)count * size;
     return true;
 }
 
-pc_status pc__checkpoint_pass(const char *path, const pc__checkpoint_file *file, size_t *at)
+pc_status pc__checkpoint_pass(const char *path, const pc__checkpoint_file *file, size_t *at, pc_dtype dtype)
 {
-    return pc__checkpoint_skip(file, at) ? PC_OK : pc__checkpoint_damaged(path, "it ends too early");
+    return pc__checkpoint_skip(file, at, dtype) ? PC_OK : pc__checkpoint_damaged(path, "it ends too early");
 }

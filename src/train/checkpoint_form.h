@@ -64,9 +64,9 @@ void pc__checkpoint_seal(pc__text *out);
 /* Copy the next tensor of the file, which begins *at bytes into its tensors, into t; *at goes on behind it. */
 pc_status pc__checkpoint_take(const char *path, const pc__checkpoint_file *file, size_t *at, pc_tensor *t);
 
-/* Go on behind a tensor of float32, as optimisers' are; false where there is none. */
-bool pc__checkpoint_skip(const pc__checkpoint_file *file, size_t *at);
-pc_status pc__checkpoint_pass(const char *path, const pc__checkpoint_file *file, size_t *at);
+/* Go on behind a tensor of this dtype; false where there is none. */
+bool pc__checkpoint_skip(const pc__checkpoint_file *file, size_t *at, pc_dtype dtype);
+pc_status pc__checkpoint_pass(const char *path, const pc__checkpoint_file *file, size_t *at, pc_dtype dtype);
 
 /* checkpoint_settings.c: PC_ERR_STATE names the first option that differs between the settings of the file and of the run;
  * `own`: they are text of the program's own, as pc_fit has it. And what else differs that the file cannot be taken by: the

@@ -20,7 +20,7 @@ static pc_status take_buffers(const char *path, const pc__checkpoint_file *file,
     if (file->header.tensors - file->header.parameters < count)
         return pc__checkpoint_damaged(path, "it lacks running statistics");
     for (int64_t i = file->header.parameters + count; i < file->header.tensors; i++)
-        PC__TRY(pc__checkpoint_pass(path, file, &at));
+        PC__TRY(pc__checkpoint_pass(path, file, &at, PC_F32));
     for (int i = 0; i < count; i++)
         PC__TRY(pc__checkpoint_take(path, file, &at, pc__module_buffer_at(net, i)));
     return PC_OK;

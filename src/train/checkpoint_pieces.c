@@ -111,7 +111,7 @@ static pc_status take_all(whole *w, size_t *at)
     const pc__fit *fit = w->fit;
     for (int i = 0; i < w->all.count * (1 + fit->optimizer->slots); i++) {
         w->at[i] = *at;
-        PC__TRY(pc__checkpoint_pass(w->path, w->file, at));
+        PC__TRY(pc__checkpoint_pass(w->path, w->file, at, pc_tensor_dtype(w->all.tensor[i % w->all.count])));
     }
     PC__TRY(take_frozen(w));
     PC__TRY(pc__zero_set_weights(fit->zero, take, w));

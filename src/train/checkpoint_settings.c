@@ -122,13 +122,13 @@ static pc_status check_place(const char *path, const pc__checkpoint_header *h, c
 }
 
 /* The loss scaler's numbers are behind what the optimiser keeps, where there are some. */
-static bool has_scaler(const pc__checkpoint_file *file, int64_t stepped)
+static bool has_scaler(const pc__checkpoint_file *file, pc__parameters p, int64_t stepped)
 {
     size_t at = 0;
     int64_t count = 0;
     bool there = true;
     for (int64_t i = 0; i < stepped && there; i++)
-        there = pc__checkpoint_skip(file, &at);
+        there = pc__checkpoint_skip(file, &at, pc_tensor_dtype(p.tensor[i % p.count]));
     if (there && file->tensor_bytes - at >= sizeof count)
         memcpy(&count, file->tensors + at, sizeof count);
     return count == PC__SCALER_NUMBERS;
@@ -145,7 +145,8 @@ static pc_status other_mixed(const char *path, bool was)
 static pc_status check_tensors(const char *path, const pc__checkpoint_file *file, const pc__fit *fit)
 {
     const pc__checkpoint_header *h = &file->header;
-    const int64_t parameters = pc__fit_parameters(fit).count, buffers = pc__module_buffer_count(fit->net);
+    const pc__parameters p = pc__fit_parameters(fit);
+    const int64_t parameters = p.count, buffers = pc__module_buffer_count(fit->net);
     const int64_t stepped = parameters * (1 + fit->optimizer->slots), scaler = fit->scaler != NULL;
     const int64_t more = h->tensors - (stepped + scaler + buffers);
     if (h->parameters != parameters)
@@ -154,7 +155,7 @@ static pc_status check_tensors(const char *path, const pc__checkpoint_file *file
             "%s is of another network: that has %lld parameters to train, and this one %lld; resume with the "
             "same network and the same frozen part of it, or choose another file",
             path, (long long)h->parameters, (long long)parameters);
-    if (more == 1 && !scaler && has_scaler(file, stepped))
+    if (more == 1 && !scaler && has_scaler(file, p, stepped))
         return other_mixed(path, true);
     if (more == -1 && scaler)
         return other_mixed(path, false);

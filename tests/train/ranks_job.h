@@ -39,6 +39,7 @@ typedef struct job {
     double mixup, dropout;
     int epochs, early_stop, batch;
     pc_mixed mixed;
+    pc_dtype dtype; /* of the network, 0: float32; of PRICES its data's, too */
     const char *checkpoint;
     bool resume, keep_best;
     int stop_rank, stop_after; /* this rank's callback says stop when it is asked that often; 0: never */
@@ -63,6 +64,11 @@ static inline pc_tensor *values(int n, int width, int bad)
     if (bad)
         x[bad * width] = NAN;
     return pc_from_data(x, PC_SHAPE(n, width), PC_F32, PC_DEVICE_CPU);
+}
+
+static inline pc_dtype dtype_of(const job *j)
+{
+    return j->dtype ? j->dtype : PC_F32;
 }
 
 static inline pc_tensor *labels(int n, bool ignored)
@@ -106,9 +112,10 @@ static inline pc_loader *samples(const job *j, pc_device device, bool training, 
     if (j->kind == HOST)
         return pc_loader_from_samples(&made, .batch = batch, .shuffle = training, .seed = seed, .device = device);
     PC_SCOPE {
-        loader = pc_loader_from_tensors(values(n, WIDTH, training ? j->bad_sample : 0),
-                                        j->kind == PRICES ? values(n, 1, 0) : labels(n, j->ignored), .batch = batch,
-                                        .shuffle = training, .seed = seed, .device = device);
+        pc_tensor *x = values(n, WIDTH, training ? j->bad_sample : 0);
+        pc_tensor *y = j->kind == PRICES ? pc_cast(values(n, 1, 0), dtype_of(j)) : labels(n, j->ignored);
+        loader = pc_loader_from_tensors(pc_cast(x, dtype_of(j)), y, .batch = batch, .shuffle = training, .seed = seed,
+                                        .device = device);
     }
     return loader;
 }
@@ -162,9 +169,9 @@ static inline pc_status read_weights(const pc_module *net, float *to, int64_t *n
     const int count = pc_module_state_list(net, list, 16);
     *n = 0;
     for (int i = 0; i < count; i++)
-        if (pc_tensor_dtype(list[i].tensor) == PC_F32) {
+        if (pc_tensor_dtype(list[i].tensor) != PC_I64) {
             PC_SCOPE {
-                pc_tensor *t = pc_clone(list[i].tensor);
+                pc_tensor *t = pc_clone(pc_cast(list[i].tensor, PC_F32));
                 const int64_t numbers = pc_tensor_count(t);
                 const pc_status status = pc_read(t, to + *n, (size_t)numbers * sizeof *to);
                 if (status != PC_OK)
@@ -185,7 +192,7 @@ static inline pc_status train(const job *j, pc_group *group, int rank, pc_device
         j->kind == PICTURES ? pictures(device, true) : samples(j, device, true, &failing, batch, seed);
     pc_loader *test = j->kind == PICTURES ? pictures(device, false) : samples(j, device, false, &fine, 4, 4);
     pc_module *net = network(j, rank);
-    pc_status status = training && test && net ? pc_module_to(net, device, PC_F32) : pc_error_last()->status;
+    pc_status status = training && test && net ? pc_module_to(net, device, dtype_of(j)) : pc_error_last()->status;
     if (status == PC_OK && j->frozen)
         status = pc_module_freeze(net, "0.*");
     pc_zero *zero = NULL;

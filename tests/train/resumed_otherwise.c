@@ -31,7 +31,7 @@ static int drop_folder(void **state)
     return rmdir(folder);
 }
 
-static pc_loader *loader(void)
+static pc_loader *loader(pc_dtype dtype)
 {
     pc_loader *made = NULL;
     int64_t y[COUNT];
@@ -41,14 +41,19 @@ static pc_loader *loader(void)
     for (int i = 0; i < COUNT * WIDTH; i++)
         x[i] = sinf((float)(i * i));
     PC_SCOPE {
-        made = pc_loader_from_tensors(pc_from_data(x, PC_SHAPE(COUNT, WIDTH), PC_F32, PC_DEVICE_CPU),
+        made = pc_loader_from_tensors(pc_cast(pc_from_data(x, PC_SHAPE(COUNT, WIDTH), PC_F32, PC_DEVICE_CPU), dtype),
                                       pc_from_data(y, PC_SHAPE(COUNT), PC_I64, PC_DEVICE_CPU), .batch = 3,
                                       .device = test_device());
     }
     return made;
 }
 
-typedef enum kind { PLAIN, WIDER, DEEPER, NORMED } kind;
+typedef enum kind { PLAIN, WIDER, DEEPER, NORMED, DOUBLE } kind;
+
+static pc_dtype dtype_of(kind k)
+{
+    return k == DOUBLE ? PC_F64 : PC_F32;
+}
 
 static pc_module *network(kind k)
 {
@@ -65,8 +70,9 @@ static pc_module *network(kind k)
 static pc_status fit(kind k, double momentum, pc_fit_options options)
 {
     pc_module *net = network(k);
+    assert_ok(pc_module_to(net, test_device(), dtype_of(k)));
     pc_optimizer *sgd = pc_sgd(net, .lr = 0.1, .momentum = momentum);
-    pc_loader *train = loader(), *test = loader();
+    pc_loader *train = loader(dtype_of(k)), *test = loader(dtype_of(k));
     options.checkpoint = checkpoint;
     options.test = test;
     const pc_status status = pc_fit(net, sgd, train, options, NULL);
@@ -120,6 +126,8 @@ static void other_options(void **state)
     refused(fit(PLAIN, 0.5, AGAIN(.settings = "a", .mixed = PC_MIXED_F16)),
             "made with the settings b 1, which this run lacks");
     assert_ok(fit(PLAIN, 0.5, AGAIN(.settings = "a\nb 1", .mixed = PC_MIXED_F16)));
+    assert_ok(fit(DOUBLE, 0.5, (pc_fit_options){.epochs = 1, .mixed = PC_MIXED_F16}));
+    refused(fit(DOUBLE, 0.5, again), "made with .mixed = PC_MIXED_F16, and this run has another .mixed");
 }
 
 /* The weights of the best epoch are dropped, and all else goes on. */

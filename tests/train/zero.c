@@ -116,6 +116,33 @@ static void stopped(void **state)
               (job){.kind = TENSORS, .epochs = 20, .stop_rank = 1, .stop_after = 4 + zero, .adam = true});
 }
 
+/* To the bits of a training that was never stopped, also where numbers have another width than float32's. */
+static void in_other_dtypes(void **state)
+{
+    (void)state;
+    enum { RANKS = 2 };
+    static const pc_dtype dtypes[] = {PC_F64, PC_BF16};
+    static together straight, resumed;
+    const test_path path = joined(root.s, "checkpoint");
+    if (ranks_most() < RANKS)
+        skip();
+    for (int i = 0; i < 2 * (STAGES + 1); i++) {
+        job j = {.kind = PRICES, .dtype = dtypes[i % 2], .wide = true, .adam = true, .zero = i / 2, .epochs = 2};
+        straight = (together){.job = j};
+        ranks_work(RANKS, keep, &straight);
+        j.checkpoint = path.s;
+        j.epochs = 1;
+        ranks_work(RANKS, plain_work, &j);
+        j.epochs = 2;
+        j.resume = true;
+        resumed = (together){.job = j};
+        ranks_work(RANKS, keep, &resumed);
+        for (int rank = 0; rank < RANKS; rank++)
+            assert_memory_equal(resumed.weights[rank], straight.weights[0], (size_t)straight.numbers * sizeof(float));
+        assert_int_equal(unlink(path.s), 0);
+    }
+}
+
 /* --- norms --- */
 
 static void alike(void **state)
@@ -328,10 +355,19 @@ static void wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(in_parts_alone), cmocka_unit_test(in_parts_in_ranks),  cmocka_unit_test(shared_out),
-        cmocka_unit_test(chosen),         cmocka_unit_test(with_another_stage), cmocka_unit_test(stopped),
-        cmocka_unit_test(alike),          cmocka_unit_test(norms_see_parts),    cmocka_unit_test(one_recording),
-        cmocka_unit_test(no_number),      cmocka_unit_test(other_settings),     cmocka_unit_test(wrong),
+        cmocka_unit_test(in_parts_alone),
+        cmocka_unit_test(in_parts_in_ranks),
+        cmocka_unit_test(shared_out),
+        cmocka_unit_test(chosen),
+        cmocka_unit_test(with_another_stage),
+        cmocka_unit_test(stopped),
+        cmocka_unit_test(in_other_dtypes),
+        cmocka_unit_test(alike),
+        cmocka_unit_test(norms_see_parts),
+        cmocka_unit_test(one_recording),
+        cmocka_unit_test(no_number),
+        cmocka_unit_test(other_settings),
+        cmocka_unit_test(wrong),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
