@@ -2,43 +2,8 @@
 #include "train/checkpoint.h"
 
 #include "io/file.h"
-#include "nn/module.h"
-#include "nn/scaler.h"
-#include "train/checkpoint_form.h"
+#include "train/checkpoint_order.h"
 #include "train/checkpoint_pieces.h"
-
-#include <paracord/autograd.h>
-
-/* Parameters and what the optimiser keeps of each. */
-static int stepped_count(const pc__fit *fit)
-{
-    return pc__fit_parameters(fit).count * (1 + fit->optimizer->slots);
-}
-
-/* Without the buffers of the network. */
-static int trained_count(const pc__fit *fit)
-{
-    return stepped_count(fit) + (fit->scaler != NULL);
-}
-
-static int tensor_count(const pc__fit *fit)
-{
-    return trained_count(fit) + pc__module_buffer_count(fit->net);
-}
-
-/* Parameters first, then the slots, then the loss scaler's numbers, then buffers, then the weights of the best epoch. */
-static pc_tensor *tensor_at(const pc__fit *fit, int i)
-{
-    const pc_optimizer *o = fit->optimizer;
-    const pc__parameters p = pc__fit_parameters(fit);
-    if (i >= tensor_count(fit))
-        return fit->best.values[i - tensor_count(fit)];
-    if (i >= trained_count(fit))
-        return pc__module_buffer_at(fit->net, i - trained_count(fit));
-    if (i == stepped_count(fit))
-        return fit->scaler->numbers;
-    return i < p.count ? p.tensor[i] : o->state[i - p.count];
-}
 
 /* The values go straight into it. */
 static pc_status put_tensor(pc__text *out, const pc_tensor *t)
@@ -104,7 +69,7 @@ static pc__checkpoint_header describe(const pc__fit *fit, const char *settings)
                                .step = fit->optimizer->settings.step,
                                .lr = fit->optimizer->settings.lr,
                                .parameters = pc__fit_parameters(fit).count,
-                               .tensors = tensor_count(fit),
+                               .tensors = pc__checkpoint_tensors(fit),
                                .kept = fit->best.result.epoch ? fit->best.count : 0,
                                .about = fit->about ? (int64_t)strlen(fit->about) : 0,
                                .curve_width = fit->curve.width,
@@ -135,8 +100,8 @@ static pc_status put_stepped(const pc__fit *fit, pc__text *out)
     pc_status status = PC_OK;
     if (fit->zero)
         return pc__checkpoint_put_pieces(fit, out);
-    for (int i = 0; i < stepped_count(fit) && status == PC_OK; i++)
-        status = put_tensor(out, tensor_at(fit, i));
+    for (int i = 0; i < pc__checkpoint_stepped(fit) && status == PC_OK; i++)
+        status = put_tensor(out, pc__checkpoint_tensor_at(fit, i));
     return status;
 }
 
@@ -146,8 +111,8 @@ static pc_status save(const char *path, const pc__fit *fit, const char *settings
     pc__text out = {0};
     pc__checkpoint_put_head(&out, &h, fit->about, &fit->curve);
     pc_status status = out.failed ? PC_ERR_MEMORY : put_stepped(fit, &out);
-    for (int i = stepped_count(fit); i < h.tensors + h.kept && status == PC_OK; i++)
-        status = put_tensor(&out, tensor_at(fit, i));
+    for (int i = pc__checkpoint_stepped(fit); i < h.tensors + h.kept && status == PC_OK; i++)
+        status = put_tensor(&out, pc__checkpoint_tensor_at(fit, i));
     if (status == PC_OK) {
         pc__checkpoint_seal(&out);
         status = pc__file_write(path, out.data, out.length);
@@ -172,12 +137,11 @@ static pc_status take(const char *path, const pc__checkpoint_file *file, pc__fit
     PC__TRY(pc__checkpoint_check_settings(path, h->settings, settings, fit->about == NULL));
     PC__TRY(pc__checkpoint_check_fit(path, file, fit));
     const bool drops = h->kept && !fit->best.count; /* the best epoch's weights, which this run does not keep */
-    const int first = fit->zero ? stepped_count(fit) : 0;
+    const int first = fit->zero ? pc__checkpoint_stepped(fit) : 0, count = (int)(h->tensors + (drops ? 0 : h->kept));
+    PC__TRY(pc__checkpoint_check_tensors(path, file, fit, count));
     PC__TRY(fit->zero ? pc__checkpoint_take_pieces(path, file, &at, fit) : PC_OK);
-    for (int i = first; i < h->tensors + (drops ? 0 : h->kept); i++)
-        PC__TRY(pc__checkpoint_take(path, file, &at, tensor_at(fit, i)));
-    if (at != file->tensor_bytes && !drops)
-        return pc__checkpoint_damaged(path, "it has more tensors than the network");
+    for (int i = first; i < count; i++)
+        PC__TRY(pc__checkpoint_take(path, file, &at, pc__checkpoint_tensor_at(fit, i), "a tensor"));
     adopt(file, fit);
     return PC_OK;
 }

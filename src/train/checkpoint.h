@@ -11,7 +11,8 @@ pc_status pc__checkpoint_save(const char *path, pc__fit *fit, const char *settin
 
 /* Read it back into net and optimiser (which must have been made by the same settings), the thread's generator,
  * fit->at, fit->best and the curve. PC_ERR_STATE names the first setting that differs; PC_ERR_FORMAT when the file is
- * damaged. On failure net and optimiser may be changed in part. */
+ * damaged; PC_ERR_STATE, with the name, where a tensor has another dtype or shape. After these nothing is changed; where reading
+ * fails later net and optimiser may be changed in part. */
 pc_status pc__checkpoint_load(const char *path, pc__fit *fit, const char *settings);
 
 /* False when it cannot be read, without an error recorded; *finished: the training that it is of has left all that it

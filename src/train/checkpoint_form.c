@@ -6,13 +6,12 @@
 
 #include <limits.h>
 #include <math.h>
-#include <paracord/autograd.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
 enum { MAGIC = 8, VERSION_AT = 6 };
-static const char magic[MAGIC + 1] = "PCCKPT06", before[MAGIC + 1] = "PCCKPT05";
+static const char magic[MAGIC + 1] = "PCCKPT07", before[MAGIC + 1] = "PCCKPT06", first[MAGIC + 1] = "PCCKPT05";
 
 typedef struct front {
     char magic[MAGIC];
@@ -27,20 +26,6 @@ void pc__checkpoint_put_head(pc__text *out, const pc__checkpoint_header *h, cons
     pc__text_append(out, (const char *)h, sizeof *h);
     pc__text_append(out, about, (size_t)h->about);
     pc__text_append(out, (const char *)curve->groups, (size_t)h->curve_count * sizeof *curve->groups);
-}
-
-size_t pc__checkpoint_put_room(pc__text *out, const pc_tensor *t)
-{
-    static const char zeros[4096];
-    const int64_t count = pc_tensor_count(t);
-    pc__text_append(out, (const char *)&count, sizeof count);
-    const size_t at = out->length;
-    for (size_t left = (size_t)count * pc_dtype_size(t->dtype); left && !out->failed;) {
-        const size_t n = PC__MIN(left, sizeof zeros);
-        pc__text_append(out, zeros, n);
-        left -= n;
-    }
-    return at;
 }
 
 void pc__checkpoint_seal(pc__text *out)
@@ -99,9 +84,9 @@ static bool take_rest(pc__checkpoint_file *file, const uint8_t *bytes, size_t n)
 /* Bytes of the header that a file which begins so has; 0: it is none that is read here. */
 static size_t header_of(const uint8_t *bytes, size_t n)
 {
-    if (n >= MAGIC && memcmp(bytes, magic, MAGIC) == 0)
+    if (n >= MAGIC && (memcmp(bytes, magic, MAGIC) == 0 || memcmp(bytes, before, MAGIC) == 0))
         return sizeof(pc__checkpoint_header);
-    return n >= MAGIC && memcmp(bytes, before, MAGIC) == 0 ? offsetof(pc__checkpoint_header, ignored) : 0;
+    return n >= MAGIC && memcmp(bytes, first, MAGIC) == 0 ? offsetof(pc__checkpoint_header, ignored) : 0;
 }
 
 static pc_status take(const char *path, const uint8_t *bytes, size_t n, pc__checkpoint_file *file)
@@ -120,6 +105,7 @@ static pc_status take(const char *path, const uint8_t *bytes, size_t n, pc__chec
         return pc__checkpoint_damaged(path, "it is truncated");
     if (f.checksum != pc__checksum(PC__CHECKSUM_BEGIN, bytes + sizeof f, f.length))
         return pc__checkpoint_damaged(path, "its checksum is wrong");
+    file->counts = memcmp(bytes, magic, MAGIC) != 0;
     memcpy(&file->header, bytes + sizeof f, header);
     file->header.settings[sizeof file->header.settings - 1] = 0;
     if (!is_possible(&file->header) || !take_rest(file, bytes + head, n - head))
@@ -146,53 +132,11 @@ void pc__checkpoint_close(pc__checkpoint_file *file)
 
 bool pc__is_checkpoint(const char *path)
 {
-    char first[VERSION_AT] = {0};
+    char begin[VERSION_AT] = {0};
     struct stat info; /* opening a FIFO would wait for a writer */
     FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rbe") : NULL;
-    size_t n = file ? fread(first, 1, sizeof first, file) : 0;
+    size_t n = file ? fread(begin, 1, sizeof begin, file) : 0;
     if (file)
         fclose(file);
-    return n == sizeof first && memcmp(first, magic, sizeof first) == 0;
-}
-
-pc_status pc__checkpoint_take(const char *path, const pc__checkpoint_file *file, size_t *at, pc_tensor *t)
-{
-    const uint8_t *bytes = file->tensors + *at;
-    const size_t n = file->tensor_bytes - *at, size = (size_t)pc_tensor_count(t) * pc_dtype_size(t->dtype);
-    int64_t count = 0;
-    if (n >= sizeof count)
-        memcpy(&count, bytes, sizeof count);
-    if (n >= sizeof count && count != pc_tensor_count(t))
-        return pc__fail(PC_ERR_STATE,
-                        "%s is of another network, which has other shapes: a tensor of %lld numbers where this one has "
-                        "%lld; take the network that it was made with",
-                        path, (long long)count, (long long)pc_tensor_count(t));
-    if (n < sizeof count + size)
-        return pc__checkpoint_damaged(path, "it ends too early");
-    pc_status status = PC_OK;
-    PC_SCOPE {
-        PC_NO_GRAD {
-            pc_tensor *value = pc_from_data(bytes + sizeof count, pc_tensor_shape(t), t->dtype, PC_DEVICE_CPU);
-            status = pc_copy(t, value);
-        }
-    }
-    *at += sizeof count + size;
-    return status;
-}
-
-bool pc__checkpoint_skip(const pc__checkpoint_file *file, size_t *at, pc_dtype dtype)
-{
-    const size_t n = file->tensor_bytes - *at, size = pc_dtype_size(dtype);
-    uint64_t count = 0;
-    if (n >= sizeof count)
-        memcpy(&count, file->tensors + *at, sizeof count);
-    if (n < sizeof count || count > (n - sizeof count) / size)
-        return false;
-    *at += sizeof count + (size_t)count * size;
-    return true;
-}
-
-pc_status pc__checkpoint_pass(const char *path, const pc__checkpoint_file *file, size_t *at, pc_dtype dtype)
-{
-    return pc__checkpoint_skip(file, at, dtype) ? PC_OK : pc__checkpoint_damaged(path, "it ends too early");
+    return n == sizeof begin && memcmp(begin, magic, sizeof begin) == 0;
 }

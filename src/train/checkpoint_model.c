@@ -22,7 +22,7 @@ static pc_status take_buffers(const char *path, const pc__checkpoint_file *file,
     for (int64_t i = file->header.parameters + count; i < file->header.tensors; i++)
         PC__TRY(pc__checkpoint_pass(path, file, &at, PC_F32));
     for (int i = 0; i < count; i++)
-        PC__TRY(pc__checkpoint_take(path, file, &at, pc__module_buffer_at(net, i)));
+        PC__TRY(pc__checkpoint_take(path, file, &at, pc__module_buffer_at(net, i), "a running statistic"));
     return PC_OK;
 }
 
@@ -40,7 +40,7 @@ static pc_status take_weights(const char *path, const pc__checkpoint_file *file,
     (void)pc_module_parameter_list(net, list, count);
     pc_status status = PC_OK;
     for (int i = 0; i < count && status == PC_OK; i++)
-        status = pc__checkpoint_take(path, file, &at, list[i].tensor);
+        status = pc__checkpoint_take(path, file, &at, list[i].tensor, list[i].name);
     pc__free(list);
     return status == PC_OK ? take_buffers(path, file, net, at) : status;
 }

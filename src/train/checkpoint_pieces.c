@@ -93,7 +93,7 @@ static pc_status take(void *context, int parameter, pc_tensor *t)
     const whole *w = context;
     const char *name;
     size_t at = w->at[place_of(w, pc__zero_parameter(w->fit->zero, parameter, &name))];
-    return pc__checkpoint_take(w->path, w->file, &at, t);
+    return pc__checkpoint_take(w->path, w->file, &at, t, name);
 }
 
 static pc_status take_frozen(const whole *w)
@@ -101,7 +101,7 @@ static pc_status take_frozen(const whole *w)
     for (int i = 0; i < w->all.count; i++) {
         size_t at = w->at[i];
         if (!is_shared_out(w, w->all.tensor[i]))
-            PC__TRY(pc__checkpoint_take(w->path, w->file, &at, w->all.tensor[i]));
+            PC__TRY(pc__checkpoint_take(w->path, w->file, &at, w->all.tensor[i], "a tensor"));
     }
     return PC_OK;
 }

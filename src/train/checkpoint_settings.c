@@ -125,13 +125,11 @@ static pc_status check_place(const char *path, const pc__checkpoint_header *h, c
 static bool has_scaler(const pc__checkpoint_file *file, pc__parameters p, int64_t stepped)
 {
     size_t at = 0;
-    int64_t count = 0;
+    pc__checkpoint_tensor is;
     bool there = true;
     for (int64_t i = 0; i < stepped && there; i++)
-        there = pc__checkpoint_skip(file, &at, pc_tensor_dtype(p.tensor[i % p.count]));
-    if (there && file->tensor_bytes - at >= sizeof count)
-        memcpy(&count, file->tensors + at, sizeof count);
-    return count == PC__SCALER_NUMBERS;
+        there = pc__checkpoint_next(file, &at, pc_tensor_dtype(p.tensor[i % p.count]), &is);
+    return there && pc__checkpoint_next(file, &at, PC_F32, &is) && is.count == PC__SCALER_NUMBERS;
 }
 
 static pc_status other_mixed(const char *path, bool was)

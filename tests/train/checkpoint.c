@@ -3,8 +3,10 @@
 #include "device.h"
 #include "io/file.h"
 #include "nn/optimizer.h"
+#include "same.h"
 #include "train/checkpoint_form.h"
 
+#include <paracord/no_grad.h>
 #include <paracord/samples.h>
 #include <unistd.h>
 
@@ -25,14 +27,20 @@ static pc_loader *loader_of(int batch)
     return loader;
 }
 
-static pc__fit fit_new(void)
+static pc__fit fit_of(pc_dtype dtype)
 {
     pc_seed(3);
-    pc__fit fit = {.net = on_device(pc_sequential(pc_linear(2, 3), pc_linear(3, 1)))};
+    pc__fit fit = {.net = pc_sequential(pc_linear(2, 3), pc_linear(3, 1))};
+    assert_ok(pc_module_to(fit.net, test_device(), dtype));
     fit.optimizer = pc_adam(fit.net);
     assert_not_null_ok(fit.optimizer);
     fit.train = loader_of(2);
     return fit;
+}
+
+static pc__fit fit_new(void)
+{
+    return fit_of(PC_F32);
 }
 
 static void fit_free(pc__fit *fit)
@@ -95,7 +103,39 @@ static void same_state_same_bytes(void **state)
     fit_free(&other);
 }
 
-/* Without the header's last field, as files were before there was one. */
+/* As files of version 6 are, with counts alone in front of numbers; of 5, also without the header's last field. */
+static void make_older(content *c, int version)
+{
+    const size_t at = FRONT + offsetof(pc__checkpoint_header, ignored), behind = FRONT + sizeof(pc__checkpoint_header);
+    int64_t groups;
+    memcpy(&groups, c->bytes + FRONT + offsetof(pc__checkpoint_header, curve_count), sizeof groups);
+    const size_t curve = (size_t)groups * sizeof *((pc__curve *)0)->groups;
+    const uint8_t *from = c->bytes + behind + curve, *end = c->bytes + c->n;
+    uint8_t *to = c->bytes + (version == 5 ? at : behind) + curve;
+    memmove(to - curve, c->bytes + behind, curve);
+    while (from < end) {
+        const bool wide = strcmp((const char *)from, "float64") == 0;
+        int64_t ndim, dim, count = 1;
+        memcpy(&ndim, from + 16, sizeof ndim);
+        for (int i = 0; i < ndim; i++) {
+            memcpy(&dim, from + 24 + 8 * i, sizeof dim);
+            count *= dim;
+        }
+        const size_t size = (size_t)count * (wide ? 8 : 4);
+        memcpy(to, &count, sizeof count);
+        memmove(to + sizeof count, from + 24 + 8 * PC_MAX_DIMS, size);
+        from += 24 + 8 * PC_MAX_DIMS + size;
+        to += sizeof count + size;
+    }
+    assert_true(from == end);
+    c->n = (size_t)(to - c->bytes);
+    memcpy(c->bytes, version == 5 ? "PCCKPT05" : "PCCKPT06", 8);
+    const uint64_t length = c->n - FRONT;
+    memcpy(c->bytes + 8, &length, sizeof length);
+    seal(c);
+    assert_ok(pc__file_write(path, c->bytes, c->n));
+}
+
 static void an_older_one(void **state)
 {
     (void)state;
@@ -104,22 +144,39 @@ static void an_older_one(void **state)
     assert_ok(pc__checkpoint_save(path, &fit, "--a 1\n"));
     assert_ok(pc__checkpoint_load(path, &other, "--a 1\n"));
     assert_int_equal(other.at.score.ignored, 2);
-    content c = read_back();
-    const size_t at = FRONT + offsetof(pc__checkpoint_header, ignored), behind = at + sizeof(int64_t);
-    memcpy(c.bytes, "PCCKPT05", 8);
-    memmove(c.bytes + at, c.bytes + behind, c.n - behind);
-    c.n -= sizeof(int64_t);
-    const uint64_t length = c.n - FRONT;
-    memcpy(c.bytes + 8, &length, sizeof length);
-    seal(&c);
-    assert_ok(pc__file_write(path, c.bytes, c.n));
-    assert_ok(pc__checkpoint_load(path, &other, "--a 1\n"));
-    assert_int_equal(other.at.batch, 3);
-    assert_int_equal(other.at.score.seen, 6);
-    assert_int_equal(other.at.score.ignored, 0);
-    pc__free(c.bytes);
+    for (int version = 5; version <= 6; version++) {
+        assert_ok(pc__checkpoint_save(path, &fit, "--a 1\n"));
+        content c = read_back();
+        make_older(&c, version);
+        PC_NO_GRAD {
+            assert_ok(pc_fill(other.optimizer->parameters[0], 0));
+        }
+        assert_ok(pc__checkpoint_load(path, &other, "--a 1\n"));
+        assert_same(fit.optimizer, other.optimizer);
+        assert_int_equal(other.at.batch, 3);
+        assert_int_equal(other.at.score.seen, 6);
+        assert_int_equal(other.at.score.ignored, version == 5 ? 0 : 2);
+        pc__free(c.bytes);
+    }
     fit_free(&fit);
     fit_free(&other);
+}
+
+/* These do not say dtypes: that they end elsewhere is no damage, and what can be known is known before anything is changed. */
+static void an_older_one_of_another_dtype(void **state)
+{
+    (void)state;
+    for (int wide = 0; wide < 2; wide++) {
+        pc__fit fit = fit_of(wide ? PC_F64 : PC_F32), other = fit_of(wide ? PC_F32 : PC_F64);
+        assert_ok(pc__checkpoint_save(path, &fit, ""));
+        content c = read_back();
+        make_older(&c, 6);
+        assert_fails(pc__checkpoint_load(path, &other, ""), PC_ERR_STATE,
+                     "the network, and the dtype, that it was made");
+        pc__free(c.bytes);
+        fit_free(&fit);
+        fit_free(&other);
+    }
 }
 
 static void damage_is_found(void **state)
@@ -188,7 +245,13 @@ static void other_networks_are_refused(void **state)
     pc__fit fit = fit_new(), other = {.net = pc_sequential(pc_linear(3, 2), pc_linear(2, 2))};
     other.optimizer = pc_adam(other.net);
     assert_ok(pc__checkpoint_save(path, &fit, ""));
-    assert_fails(pc__checkpoint_load(path, &other, ""), PC_ERR_STATE, "is of another network, which has other shapes");
+    assert_fails(pc__checkpoint_load(path, &other, ""), PC_ERR_STATE,
+                 "is of another network, which has other shapes: there 0.weight has [3, 2], and here [2, 3]");
+    content c = read_back();
+    make_older(&c, 6);
+    assert_fails(pc__checkpoint_load(path, &other, ""), PC_ERR_STATE,
+                 "is of another network, which has other shapes: there 0.bias has 3 numbers, and here 2");
+    pc__free(c.bytes);
     pc__fit shorter = {.net = pc_linear(2, 3)};
     shorter.optimizer = pc_adam(shorter.net);
     assert_fails(pc__checkpoint_load(path, &shorter, ""), PC_ERR_STATE,
@@ -196,6 +259,42 @@ static void other_networks_are_refused(void **state)
     fit_free(&shorter);
     fit_free(&other);
     fit_free(&fit);
+}
+
+/* By name, and nothing is changed by then, though the tensors in front fit. */
+static void other_dtypes_are_refused(void **state)
+{
+    (void)state;
+    static const pc_dtype dtypes[] = {PC_F16, PC_BF16, PC_F32, PC_F64};
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 4; k++) {
+            pc__fit fit = fit_of(dtypes[i]), other = fit_of(dtypes[k]);
+            char words[128];
+            snprintf(words, sizeof words, "has 0.weight in %s, and this network has it in %s; take the network in %s ",
+                     pc_dtype_name(dtypes[i]), pc_dtype_name(dtypes[k]), pc_dtype_name(dtypes[i]));
+            assert_ok(pc__checkpoint_save(path, &fit, ""));
+            if (i == k)
+                assert_ok(pc__checkpoint_load(path, &other, ""));
+            else
+                assert_fails(pc__checkpoint_load(path, &other, ""), PC_ERR_STATE, words);
+            fit_free(&fit);
+            fit_free(&other);
+        }
+    pc__fit fit = {.net = on_device(pc_sequential(pc_linear(2, 3), pc_linear(2, 3)))};
+    pc__fit other = {.net = on_device(pc_sequential(pc_linear(2, 3), pc_linear(3, 2)))};
+    fit.optimizer = pc_adam(fit.net);
+    other.optimizer = pc_adam(other.net);
+    PC_NO_GRAD {
+        assert_ok(pc_fill(other.optimizer->parameters[0], 7));
+    }
+    assert_ok(pc__checkpoint_save(path, &fit, ""));
+    assert_fails(pc__checkpoint_load(path, &other, ""), PC_ERR_STATE, "there 1.weight has [3, 2], and here [2, 3]");
+    float values[6];
+    assert_ok(pc_read(other.optimizer->parameters[0], values, sizeof values));
+    for (int i = 0; i < 6; i++)
+        assert_true(values[i] == 7);
+    fit_free(&fit);
+    fit_free(&other);
 }
 
 /* Of an optimiser of another kind, also where it keeps as much; inside an epoch of other batches, where between epochs these
@@ -259,6 +358,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_state_same_bytes),
         cmocka_unit_test(an_older_one),
+        cmocka_unit_test(an_older_one_of_another_dtype),
+        cmocka_unit_test(other_dtypes_are_refused),
         cmocka_unit_test(damage_is_found),
         cmocka_unit_test(impossible_values_are_refused),
         cmocka_unit_test(other_networks_are_refused),

@@ -48,11 +48,11 @@ static pc_loader *loader(pc_dtype dtype)
     return made;
 }
 
-typedef enum kind { PLAIN, WIDER, DEEPER, NORMED, DOUBLE } kind;
+typedef enum kind { PLAIN, WIDER, DEEPER, NORMED, DOUBLE, HALF, BRAIN } kind;
 
 static pc_dtype dtype_of(kind k)
 {
-    return k == DOUBLE ? PC_F64 : PC_F32;
+    return k == DOUBLE ? PC_F64 : k == HALF ? PC_F16 : k == BRAIN ? PC_BF16 : PC_F32;
 }
 
 static pc_module *network(kind k)
@@ -101,12 +101,30 @@ static void other_networks(void **state)
     (void)state;
     assert_ok(fit(PLAIN, 0.5, (pc_fit_options){.epochs = 1}));
     refused(fit(WIDER, 0.5, again),
-            "of another network, which has other shapes: a tensor of 8 numbers where this one has 10");
+            "of another network, which has other shapes: there 0.weight has [4, 2], and here [5, 2]");
     refused(fit(DEEPER, 0.5, again), "of another network: that has 4 parameters to train, and this one 6");
     refused(fit(NORMED, 0.5, again),
             "of another network: that has 0 buffers, such as running statistics, and this one ");
     refused(fit(PLAIN, 0, again), "has 1 tensors of the optimiser sgd for each parameter, and this run's keeps 0");
     assert_ok(fit(PLAIN, 0.5, again));
+}
+
+static void other_dtypes(void **state)
+{
+    (void)state;
+    static const kind kinds[] = {PLAIN, DOUBLE, HALF, BRAIN};
+    for (int i = 0; i < 4; i++) {
+        assert_ok(fit(kinds[i], 0.5, (pc_fit_options){.epochs = 1, .keep_best = true}));
+        for (int k = 0; k < 4; k++) {
+            char words[128];
+            snprintf(words, sizeof words, "has 0.weight in %s, and this network has it in %s; take the network in %s",
+                     pc_dtype_name(dtype_of(kinds[i])), pc_dtype_name(dtype_of(kinds[k])),
+                     pc_dtype_name(dtype_of(kinds[i])));
+            if (k != i)
+                refused(fit(kinds[k], 0.5, AGAIN(.keep_best = true)), words);
+        }
+        assert_ok(fit(kinds[i], 0.5, AGAIN(.keep_best = true)));
+    }
 }
 
 static void other_options(void **state)
@@ -149,6 +167,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(other_networks),
+        cmocka_unit_test(other_dtypes),
         cmocka_unit_test(other_options),
         cmocka_unit_test(the_best_is_not_kept_any_more),
     };
