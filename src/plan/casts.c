@@ -2,14 +2,14 @@
  * of its forward pass, of its gradients in front of the optimiser's step.
  *
  * A cast can stand anywhere in its window: behind the last write of its input, and in front of the first use of its
- * result and the next write of its input. Casts whose windows share a place become one call there. Windows are taken by
- * their ends, the first one first, and each takes all others with it that reach as far as the last cast within it.
+ * result and the next write of its input. Where one writes what an earlier one reads or writes, their windows have nothing
+ * in common. Casts whose windows share a place become one call there. Windows are taken by their ends, the first one first,
+ * and each takes all others with it that reach as far as the last cast within it.
  *
  * It runs behind the pass of regions: a cast that is a step of a region costs no launch at all. */
 #include "plan/plan.h"
 
 #include "ops/table.h"
-#include "tensor/overlap.h"
 
 #include <stdlib.h>
 
@@ -27,7 +27,6 @@ typedef struct search {
     movable *cast, **by_end;
     int count;
     int *used, *written; /* by storage: the node that did last, or will do next */
-    int *gathered;       /* by storage: the first cast of the last call that writes it */
     bool *made;          /* by storage: by one of these casts */
     int *member;
 } search;
@@ -108,6 +107,20 @@ static void stop_at(const search *s, int index)
     }
 }
 
+/* Windows were found with all other casts where they are. One that writes what an earlier one reads or writes must stay behind
+ * it wherever both go: its window begins behind the earlier one's. */
+static void keep_order(search *s)
+{
+    forget_uses(s, -1);
+    for (int i = 0; i < s->count; i++) {
+        movable *c = &s->cast[i];
+        const int *number = s->plan->node[c->node].number;
+        c->low = PC__MAX(c->low, s->used[number[1]] + 1);
+        for (int k = 0; k < 2; k++)
+            s->used[number[k]] = PC__MAX(s->used[number[k]], c->high);
+    }
+}
+
 /* Of one pair of dtypes, on one stream. */
 static bool go_together(const search *s, const movable *a, const movable *b)
 {
@@ -143,17 +156,6 @@ static void emit(search *s, int at, int members)
     pc__free(number);
 }
 
-/* Whether one of the members writes where the cast does: entries of a call have no order. */
-static bool is_written(const search *s, int members, const pc__plan_node *cast)
-{
-    for (int i = 0; i < members; i++) {
-        const pc__plan_node *member = &s->plan->node[s->member[i]];
-        if (member->number[1] == cast->number[1] && pc__overlap(member->call->out[0], cast->call->out[0]) != PC__APART)
-            return true;
-    }
-    return false;
-}
-
 /* No window that is left ends in front of that of `first`. */
 static void gather(search *s, movable *first)
 {
@@ -167,12 +169,7 @@ static void gather(search *s, movable *first)
         movable *c = &s->cast[i];
         if (c->taken || c->low > at || !go_together(s, c, first))
             continue;
-        const pc__plan_node *node = &s->plan->node[c->node];
-        int *gathered = &s->gathered[node->number[1]];
-        if (*gathered == first->node && is_written(s, members, node))
-            continue;
         c->taken = true;
-        *gathered = first->node;
         s->member[members++] = c->node;
     }
     if (members > 1)
@@ -196,8 +193,7 @@ static void run(search *s)
         if (!node->gone && (node->kind == PC__NODE_FUNCTION || node->kind == PC__NODE_WAIT))
             stop_at(s, i);
     }
-    for (int i = 0; i < s->plan->storages; i++)
-        s->gathered[i] = -1;
+    keep_order(s);
     for (int i = 0; i < s->count; i++)
         s->by_end[i] = &s->cast[i];
     qsort(s->by_end, (size_t)s->count, sizeof *s->by_end, first_end_first);
@@ -216,10 +212,9 @@ void pc__pass_casts(pc__plan *plan, const pc__backend *backend)
     s.by_end = pc__alloc(nodes * sizeof *s.by_end);
     s.used = pc__alloc(storages * sizeof *s.used);
     s.written = pc__alloc(storages * sizeof *s.written);
-    s.gathered = pc__alloc(storages * sizeof *s.gathered);
     s.made = pc__calloc(storages, sizeof *s.made);
     s.member = pc__alloc(nodes * sizeof *s.member);
-    if (s.cast && s.by_end && s.used && s.written && s.gathered && s.made && s.member)
+    if (s.cast && s.by_end && s.used && s.written && s.made && s.member)
         run(&s);
     else
         pc_error_clear(); /* the plan is right without the pass */
@@ -227,7 +222,6 @@ void pc__pass_casts(pc__plan *plan, const pc__backend *backend)
     pc__free(s.by_end);
     pc__free(s.used);
     pc__free(s.written);
-    pc__free(s.gathered);
     pc__free(s.made);
     pc__free(s.member);
 }

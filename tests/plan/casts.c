@@ -297,6 +297,50 @@ static void into_one_memory(void **state)
     assert_no_leak();
 }
 
+/* What casts of two kinds did to one memory: the value that calls leave. Each kind has another cast that it goes with. */
+static void check_order(pc_dtype first, pc_dtype memory, pc_dtype last, bool reads)
+{
+    PC_SCOPE {
+        pc_tensor *x = pc_full(PC_SHAPE(SIDE), 1, first, test_device()),
+                  *z = pc_full(PC_SHAPE(SIDE), 9, last, test_device()),
+                  *h = pc_full(PC_SHAPE(SIDE), 2, last, test_device()),
+                  *k = pc_full(PC_SHAPE(SIDE), 3, reads ? memory : first, test_device()),
+                  *both = pc_full(PC_SHAPE(SIDE), 1, memory, test_device()), *left[3];
+        for (int i = 0; i < 3; i++)
+            left[i] = pc_zeros(PC_SHAPE_SCALAR, PC_F32, test_device());
+        begin();
+        PC_SCOPE {
+            pc_tensor *y = reads ? pc_cast(both, first) : NULL;
+            if (!reads)
+                assert_ok(pc_copy(both, pc_cast(x, memory)));
+            pc_tensor *f = pc_cast(h, memory), *c = pc_cast(k, reads ? first : memory);
+            assert_ok(pc_copy(left[0], pc_cast(pc_max(c), PC_F32)));
+            assert_ok(pc_copy(left[1], pc_cast(pc_max(f), PC_F32)));
+            assert_ok(pc_copy(both, pc_cast(z, memory)));
+            if (reads)
+                assert_ok(pc_copy(left[2], pc_cast(pc_max(y), PC_F32)));
+        }
+        pc_graph *graph = ended();
+        assert_ok(pc_graph_launch(graph, NULL));
+        assert_close(pc_item(pc_max(both)), 9, 0);
+        assert_close(pc_item(left[0]), 3, 0);
+        assert_close(pc_item(left[1]), 2, 0);
+        if (reads)
+            assert_close(pc_item(left[2]), 1, 0);
+        pc_graph_free(graph);
+    }
+}
+
+static void of_two_kinds_keep_their_order(void **state)
+{
+    (void)state;
+    check_order(PC_F16, PC_F32, PC_BF16, false);
+    check_order(PC_F16, PC_F32, PC_F16, true);
+    check_order(PC_BF16, PC_F32, PC_F16, true);
+    check_order(PC_F32, PC_BF16, PC_F32, true);
+    assert_no_leak();
+}
+
 /* A cast that a region does costs nothing. */
 static void of_regions_stay_there(void **state)
 {
@@ -325,8 +369,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(are_one_call),    cmocka_unit_test(of_what_is_there),
         cmocka_unit_test(of_casts),        cmocka_unit_test(of_regions_stay_there),
-        cmocka_unit_test(into_one_memory), cmocka_unit_test(and_streams),
-        cmocka_unit_test(of_a_kind),       cmocka_unit_test(under_two_names),
+        cmocka_unit_test(into_one_memory), cmocka_unit_test(of_two_kinds_keep_their_order),
+        cmocka_unit_test(and_streams),     cmocka_unit_test(of_a_kind),
+        cmocka_unit_test(under_two_names),
     };
     return cmocka_run_group_tests_name("plan.casts", tests, NULL, NULL);
 }
