@@ -19,12 +19,13 @@
 #include <paracord/random.h>
 #include <paracord/sample.h>
 
-enum { STATES = 4, WEIGHTS = 3, VALUES = 8, KEPT = 3, STEPS = 24, LAUNCHES = 3, SIDE_MOST = 52 };
+enum { STATES = 4, WEIGHTS = 3, HALVES = 2, VALUES = 8, KEPT = 3, STEPS = 24, LAUNCHES = 3, SIDE_MOST = 52 };
 
 /* All tensors are squares of one size, of any dtype and memory order. */
 typedef struct machine {
     pc_tensor *state[STATES];   /* there before, float32; the first is a leaf */
     pc_tensor *weight[WEIGHTS]; /* there before, float32; hardly anybody but steps writes them */
+    pc_tensor *half[HALVES];    /* there before, float16 and bfloat16 */
     pc_tensor *value[VALUES];   /* the newest results; NULL: none yet */
     pc_tensor *kept[KEPT];      /* what the program holds after the run; NULL: nothing */
     pc_stream *main, *side, *third;
@@ -305,6 +306,32 @@ static pc_tensor *mixed(machine *m)
     return wide[draw(n)];
 }
 
+/* Casts to and from memory of 16 bits, and into states, close together. */
+static pc_tensor *casts(machine *m)
+{
+    pc_tensor *wide = pc_cast(m->half[draw(HALVES)], PC_F32), *narrow = NULL;
+    for (int i = 3 + draw(6); i > 0; i--)
+        PC_WITH_STREAM(draw(8) ? pc_stream_current(test_device()) : any_stream(m)) {
+            pc_tensor *half = m->half[draw(HALVES)], *state = m->state[draw(STATES)];
+            const pc_dtype dtype = pc_tensor_dtype(half);
+            switch (draw(5)) {
+            case 0:
+            case 1:
+                assert_ok(pc_copy(half, pc_cast(state, dtype)));
+                break;
+            case 2:
+                assert_ok(pc_copy(state, pc_cast(half, PC_F32)));
+                break;
+            case 3:
+                wide = pc_cast(half, PC_F32);
+                break;
+            default:
+                narrow = pc_cast(state, dtype);
+            }
+        }
+    return narrow && draw(2) ? pc_softmax(narrow, 1) : wide;
+}
+
 /* A gradient step of the first state. */
 static pc_tensor *learn(machine *m)
 {
@@ -423,7 +450,7 @@ static pc_tensor *in_place(machine *m)
 
 static pc_tensor *made(machine *m)
 {
-    switch (draw(12)) {
+    switch (draw(14)) {
     case 0:
         return draw(2) ? train(m) : unary(any(m));
     case 1:
@@ -445,6 +472,9 @@ static pc_tensor *made(machine *m)
         return indexed(any(m));
     case 10:
         return lost_or_resized(any(m), any(m));
+    case 11:
+    case 12:
+        return casts(m);
     default:
         return draw(2) ? pc_zeros(PC_SHAPE(now.side, now.side), PC_F32, test_device()) : binary(any(m), any(m));
     }
@@ -508,12 +538,16 @@ static void run(machine *m)
 static void fill(machine *m)
 {
     now.drawn = 10;
-    for (int i = 0; i < STATES + WEIGHTS; i++) {
+    for (int i = 0; i < STATES + WEIGHTS + HALVES; i++) {
         float numbers[SIDE_MOST * SIDE_MOST];
         for (int k = 0; k < now.side * now.side; k++)
             numbers[k] = (float)(2 * pc_uniform(now.seed, 8, now.drawn++) - 1);
-        pc_tensor **place = i < STATES ? &m->state[i] : &m->weight[i - STATES];
-        *place = pc_from_data(numbers, PC_SHAPE(now.side, now.side), PC_F32, test_device());
+        const int half = i - STATES - WEIGHTS;
+        pc_tensor **place = i < STATES ? &m->state[i] : half >= 0 ? &m->half[half] : &m->weight[i - STATES];
+        *place =
+            pc_cast(pc_from_data(numbers, PC_SHAPE(now.side, now.side), PC_F32, test_device()), half < 0    ? PC_F32
+                                                                                                : half == 0 ? PC_F16
+                                                                                                            : PC_BF16);
         assert_not_null_ok(*place);
     }
 }
@@ -554,6 +588,8 @@ static void compare(machine *plain, machine *graphed)
             same(plain->state[i], graphed->state[i], "state", i, launch);
         for (int i = 0; i < WEIGHTS; i++)
             same(plain->weight[i], graphed->weight[i], "weight", i, launch);
+        for (int i = 0; i < HALVES; i++)
+            same(plain->half[i], graphed->half[i], "half", i, launch);
         for (int i = 0; i < KEPT; i++)
             same(plain->kept[i], graphed->kept[i], "result", i, launch);
     }
