@@ -50,7 +50,8 @@ void caught(int number, siginfo_t *info, void *)
         for (int i = 0; i < COUNT; i++)
             if (SIGNALS[i] == number)
                 sigaction(number, &before[i], nullptr);
-        raise(number); // it may have been sent, and not come by an access that will be made again
+        if (info->si_code <= 0)
+            raise(number); // it was sent, and does not come by an access that will be made again
         return;
     }
     fail("%s, at address %p", cause_of(number), info->si_addr);
@@ -107,10 +108,11 @@ void watch_for_traps()
         stack.ss_size = sizeof handler_stack;
         has_stack = !sigaltstack(&stack, nullptr);
     }
-    struct sigaction now;
-    if (sigaction(SIGNALS[0], nullptr, &now) || !is_ours(now))
-        for (int i = 0; i < COUNT; i++)
+    for (int i = 0; i < COUNT; i++) {
+        struct sigaction now;
+        if (sigaction(SIGNALS[i], nullptr, &now) || !is_ours(now))
             set_handler(i);
+    }
     watching = true;
 }
 
