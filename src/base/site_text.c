@@ -152,6 +152,8 @@ static place look_up(uintptr_t address)
     const size_t slot = (address ^ address >> 10) % KEPT;
     if (kept[slot].address != address) {
         const place found = find(address); /* which may empty the table */
+        if (!found.function && !found.file)
+            return found; /* what was missing may be there the next time */
         kept[slot].address = address;
         kept[slot].found = found;
     }
