@@ -138,15 +138,20 @@ template <class T, int N> sharing_out stay_for(const pc__cuda_groups &s, bool wi
     enum { HIGH = 24, BROAD = 20, STEP = 4 };
     sharing_out best = {};
     long long least = LLONG_MAX;
+    const auto look_at = [&](int line, int high) {
+        for (int broad = BROAD - 2 * STEP; broad <= BROAD; broad += STEP) {
+            sharing_out way;
+            cut_out<T, N>(s, wide, high, broad, line, &way);
+            const long long time = time_of_stay<T, N>(s, &way);
+            if (time < least)
+                least = time, best = way;
+        }
+    };
     for (int line = LINE; line >= LINE / 2; line /= 2)
         for (int high = STEP; high <= HIGH; high += STEP)
-            for (int broad = BROAD - 2 * STEP; broad <= BROAD; broad += STEP) {
-                sharing_out way;
-                cut_out<T, N>(s, wide, high, broad, line, &way);
-                const long long time = time_of_stay<T, N>(s, &way);
-                if (time < least)
-                    least = time, best = way;
-            }
+            look_at(line, high);
+    for (int high = STEP / 2; best.bytes == 0 && high > 0; high /= 2)
+        look_at(LINE / 2, high); /* windows far apart see more than there is room for */
     return best;
 }
 

@@ -135,13 +135,18 @@ template <class T, int N> shares shares_of(const pc__cuda_groups &s, bool wide)
     if (s.kw > 3 && way.tiles * way.groups < 2 * STAY * CHIP)
         rows = way.tiles * way.groups < CHIP ? 1 : 2;
     long long least = LLONG_MAX;
-    for (int high = HIGH + 2 * STEP; high > 0; high -= STEP)
+    const auto look_at = [&](int high) {
         for (int broad = WIDE; broad <= 2 * WIDE; broad += WIDE) {
             cut_shares<T, N>(s, high, broad, rows, &way);
             const long long time = time_of_shares<T>(s, &way);
             if (time < least)
                 least = time, best = way;
         }
+    };
+    for (int high = HIGH + 2 * STEP; high > 0; high -= STEP)
+        look_at(high);
+    for (int high = STEP / 2; best.bytes == 0 && high > 0; high /= 2)
+        look_at(high); /* windows far apart see more than there is room for */
     return best;
 }
 
