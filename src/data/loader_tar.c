@@ -4,7 +4,10 @@
 #include "io/codec.h"
 #include "io/npy.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <paracord/image.h>
+#include <stdlib.h>
 
 typedef struct tar_data {
     pc__shards shards;
@@ -19,11 +22,14 @@ static pc_status fail_member(const tar_data *d, const pc__shard_member *m, const
 
 static pc_status take_label(const tar_data *d, const pc__shard_member *m, const uint8_t *bytes, int64_t *to)
 {
-    char text[24] = "";
-    int used = 0;
-    long long number;
+    char text[24] = "", *end = text;
     memcpy(text, bytes, (size_t)PC__MIN(m->size, (int64_t)sizeof text - 1));
-    if (m->size >= (int64_t)sizeof text || sscanf(text, "%19lld %n", &number, &used) != 1 || text[used])
+    errno = 0;
+    const long long number = strtoll(text, &end, 10);
+    const bool is_one = end > text && errno == 0;
+    while (isspace((unsigned char)*end))
+        end++;
+    if (!is_one || end != text + m->size)
         return fail_member(d, m, "is no whole number");
     *to = number;
     return PC_OK;

@@ -177,7 +177,7 @@ static pc_status read_matching(void *context, const char *pattern)
 
 static pc_status read_all(pc__shards *s, const char *pattern)
 {
-    PC__TRY(access(pattern, F_OK) == 0 ? read_matching(s, pattern) : pc__braces_expand(pattern, read_matching, s));
+    PC__TRY(access(pattern, F_OK) == 0 ? read_shard(s, pattern) : pc__braces_expand(pattern, read_matching, s));
     if (s->sample_count == 0)
         return pc__fail(PC_ERR_NOT_FOUND, "%s: no samples: none has a member that ends in %s%s%s", pattern,
                         s->endings[0], s->has_y ? " and one that ends in " : "", s->has_y ? s->endings[1] : "");

@@ -170,6 +170,13 @@ static void what_is_not_whole_is_left_out(void **state)
     pc_loader_free(loader);
     shell("echo x >part/0002.cls && tar --sort=name -cf part.tar part");
     assert_fails(OPEN("part.tar", .x = "npy"), PC_ERR_FORMAT, "part/0002.cls in");
+    static const char *const wrong[] = {"9999999999999999999", "3\\0junk", "", "3 4"};
+    for (int i = 0; i < 4; i++) {
+        char command[128];
+        snprintf(command, sizeof command, "printf '%s' >part/0002.cls && tar --sort=name -cf part.tar part", wrong[i]);
+        shell(command);
+        assert_fails(OPEN("part.tar", .x = "npy"), PC_ERR_FORMAT, "is no whole number");
+    }
     shell("echo 1 >part/0002.cls && cp part/0002.png part/0003.png && head -c 60 part/0002.png >part/0000.png && "
           "tar --sort=name -cf part.tar part");
     loader = pc_loader_from_tar(in("part.tar"), PC_OPTIONS(pc_tar_options, .x = "png"), .batch = 9,
@@ -177,6 +184,23 @@ static void what_is_not_whole_is_left_out(void **state)
     pc_batch b;
     assert_not_null_ok(loader);
     assert_fails(pc_loader_next(loader, &b), PC_ERR_FORMAT, "part/0000.png in");
+    pc_loader_free(loader);
+}
+
+/* A file whose name reads like a pattern is that file. */
+static void names_are_no_patterns(void **state)
+{
+    (void)state;
+    needs_libraries();
+    shell("rm -rf one && mkdir one && cp all/0000.npy one && echo 5 >one/0000.cls && tar -cf d1.tar one && "
+          "echo 7 >one/0000.cls && tar -cf 'd[1].tar' one");
+    pc_loader *loader = OPEN("d[1].tar", .x = "npy");
+    assert_not_null_ok(loader);
+    pc_batch b;
+    int64_t y;
+    assert_true(pc_loader_next(loader, &b));
+    assert_ok(pc_read(b.y, &y, sizeof y));
+    assert_int_equal(y, 7);
     pc_loader_free(loader);
 }
 
@@ -301,6 +325,7 @@ int main(void)
         cmocka_unit_test(pictures_and_arrays_come_with_their_labels),
         cmocka_unit_test(every_format_is_read),
         cmocka_unit_test(what_is_not_whole_is_left_out),
+        cmocka_unit_test(names_are_no_patterns),
         cmocka_unit_test(broken_files_are_refused),
         cmocka_unit_test(all_of_a_file_counts),
         cmocka_unit_test(what_is_cut_off_is_told),
