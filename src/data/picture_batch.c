@@ -18,8 +18,15 @@ static pc_status augment(const pc__source *s, const pc__made *made, int64_t i, c
                             (float *)pc__data(made->tensor[0]) + (size_t)i * pc__frame_bytes(frame));
 }
 
-static pc_status make_picture(const pc__source *s, const pc__made *made, int64_t i)
+typedef struct making {
+    const pc__source *s;
+    const pc__made *made;
+} making;
+
+static pc_status make_picture(void *context, int64_t i)
 {
+    const pc__source *s = ((const making *)context)->s;
+    const pc__made *made = ((const making *)context)->made;
     const pc__pictures *p = &pc__pictures_of(s)->pictures;
     const uint8_t *pixels;
     uint8_t *room = p->streamed ? pc__alloc(pc__frame_bytes(p->frame)) : NULL;
@@ -30,34 +37,6 @@ static pc_status make_picture(const pc__source *s, const pc__made *made, int64_t
         status = augment(s, made, i, pixels);
     pc__free(room);
     return status;
-}
-
-typedef struct making {
-    const pc__source *s;
-    const pc__made *made;
-    int64_t failed; /* a picture that could not be made, or -1 */
-} making;
-
-static void make_one(void *context, int64_t i)
-{
-    making *m = context;
-    if (make_picture(m->s, m->made, i) == PC_OK)
-        return;
-    if (pc__thread() > 0)
-        pc_error_clear(); /* a helper's, which nobody would read */
-    __atomic_store_n(&m->failed, i, __ATOMIC_RELAXED);
-}
-
-static pc_status make_pictures(const pc__source *s, const pc__made *made, int threads)
-{
-    if (threads <= 1) {
-        for (int64_t i = 0; i < made->n; i++)
-            PC__TRY(make_picture(s, made, i));
-        return PC_OK;
-    }
-    making m = {s, made, -1};
-    pc__parallel(threads, made->n, make_one, &m);
-    return m.failed < 0 ? PC_OK : make_picture(s, made, m.failed); /* once more: the error belongs to this thread */
 }
 
 static bool is_binary(const pc__source *s)
@@ -106,7 +85,7 @@ static pc_status make_tensors(const pc__source *s, pc__made *made)
 static pc_status here(const pc__source *s, int threads, pc__made *made)
 {
     PC__TRY(make_tensors(s, made));
-    PC__TRY(make_pictures(s, made, PC__MIN(threads, (int)made->n)));
+    PC__TRY(pc__parallel_try(PC__MIN(threads, (int)made->n), made->n, make_picture, &(making){s, made}));
     pc__fill_labels(s, made->samples, made->n, pc__data(made->tensor[1]));
     return PC_OK;
 }

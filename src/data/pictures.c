@@ -126,11 +126,11 @@ typedef struct copying {
     const pc__pictures *pictures;
     const int64_t *files;
     uint8_t *to;
-    int64_t failed; /* the number of a file that could not be read, or -1; atomic */
 } copying;
 
-static pc_status copy_one(const copying *c, int64_t i)
+static pc_status copy_one(void *context, int64_t i)
 {
+    const copying *c = context;
     const size_t bytes = pc__frame_bytes(c->pictures->frame);
     uint8_t *to = c->to + (size_t)i * bytes;
     const uint8_t *pixels;
@@ -140,22 +140,7 @@ static pc_status copy_one(const copying *c, int64_t i)
     return PC_OK;
 }
 
-static void copy_part(void *context, int64_t i)
-{
-    copying *c = context;
-    if (copy_one(c, i) != PC_OK) {
-        if (pc__thread() > 0)
-            pc_error_clear(); /* a helper's, which nobody would read */
-        __atomic_store_n(&c->failed, i, __ATOMIC_RELAXED);
-    }
-}
-
 pc_status pc__pictures_copy(const pc__pictures *pictures, const int64_t *files, int64_t n, int threads, uint8_t *to)
 {
-    copying c = {pictures, files, to, -1};
-    for (int64_t i = 0; threads <= 1 && i < n; i++)
-        PC__TRY(copy_one(&c, i));
-    if (threads > 1)
-        pc__parallel(threads, n, copy_part, &c);
-    return c.failed < 0 ? PC_OK : copy_one(&c, c.failed); /* once more: the error belongs to this thread */
+    return pc__parallel_try(threads, n, copy_one, &(copying){pictures, files, to});
 }

@@ -12,8 +12,10 @@ static void make_one(pc__prefetch *p)
     pc__made *slot = &p->slots[(p->first + p->count) % p->capacity];
     p->busy = true;
     pthread_mutex_unlock(&p->lock);
-    (void)pc__source_make(p->source, p->source->wide ? pc_threads_get() : 1, slot);
+    const pc_status status = pc__source_make(p->source, p->source->wide ? pc_threads_get() : 1, slot);
     slot->error = pc__error_take();
+    if (status == PC_OK) /* an error that a function left and passed over is not the batch's */
+        slot->error = (pc_error){0};
     pthread_mutex_lock(&p->lock);
     p->busy = false;
     p->held |= slot->error.status != PC_OK;

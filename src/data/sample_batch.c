@@ -19,7 +19,6 @@ typedef struct writing {
     const pc__made *made;
     const int64_t *numbers;
     void *const *to;
-    int64_t failed; /* a sample that could not be written, or -1 */
 } writing;
 
 static pc_status checked(const pc_samples *samples, pc_status status, int64_t sample)
@@ -31,34 +30,14 @@ static pc_status checked(const pc_samples *samples, pc_status status, int64_t sa
                     (long long)sample, (long long)samples->count);
 }
 
-static pc_status write_sample(const writing *w, int64_t i)
+static pc_status write_sample(void *context, int64_t i)
 {
+    const writing *w = context;
     const pc_samples *samples = &((const data *)w->s->data)->samples;
     void *to[PC_FIELDS_MAX];
     for (int k = 0; k < samples->fields; k++)
         to[k] = (char *)w->to[k] + (size_t)i * pc__field_bytes(&samples->field[k]);
     return checked(samples, samples->sample(samples->context, w->numbers[i], w->made->epoch, to), w->numbers[i]);
-}
-
-static void write_one(void *context, int64_t i)
-{
-    writing *w = context;
-    if (write_sample(w, i) == PC_OK)
-        return;
-    if (pc__thread() > 0)
-        pc_error_clear(); /* a helper's, which nobody would read */
-    __atomic_store_n(&w->failed, i, __ATOMIC_RELAXED);
-}
-
-static pc_status write_each(writing *w, int threads)
-{
-    if (threads > 1) {
-        pc__parallel(threads, w->made->n, write_one, w);
-        return w->failed < 0 ? PC_OK : write_sample(w, w->failed); /* once more: the error belongs to this thread */
-    }
-    for (int64_t i = 0; i < w->made->n; i++)
-        PC__TRY(write_sample(w, i));
-    return PC_OK;
 }
 
 static pc_status write_all(const pc__source *s, int threads, const pc__made *made, const int64_t *numbers,
@@ -67,8 +46,8 @@ static pc_status write_all(const pc__source *s, int threads, const pc__made *mad
     const pc_samples *samples = &((const data *)s->data)->samples;
     if (samples->batch)
         return checked(samples, samples->batch(samples->context, numbers, made->n, made->epoch, to), numbers[0]);
-    writing w = {s, made, numbers, to, -1};
-    return write_each(&w, samples->threads ? (int)PC__MIN(threads, made->n) : 1);
+    writing w = {s, made, numbers, to};
+    return pc__parallel_try(samples->threads ? (int)PC__MIN(threads, made->n) : 1, made->n, write_sample, &w);
 }
 
 static pc_status fill(const pc__source *s, int threads, const pc__made *made, void *const *to)

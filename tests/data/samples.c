@@ -4,6 +4,7 @@
 
 #include <paracord.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { COUNT = 23, WIDTH = 5 };
 
@@ -345,6 +346,64 @@ static void a_failure_is_that_of_its_batch(void **state)
     }
 }
 
+static int hiccups[24]; /* by sample: it fails so many times more */
+
+static pc_status fails_for_a_while(void *context, int64_t i, int64_t epoch, void *const *to)
+{
+    usleep(1000); /* so that all threads have some */
+    if (__atomic_load_n(&hiccups[i], __ATOMIC_RELAXED) > 0) {
+        __atomic_fetch_sub(&hiccups[i], 1, __ATOMIC_RELAXED);
+        return pc_fail(PC_ERR_FILE, "sample %d hiccups", (int)i);
+    }
+    return sample(context, i, epoch, to);
+}
+
+/* Samples that fail once, as those of a file server may: an error, then the same batch, whole. */
+static void check_hiccups(bool threads, bool by_epoch, int prefetch, int first, int second)
+{
+    pc_samples s = spec();
+    pc_batch b;
+    s.sample = fails_for_a_while, s.threads = threads, s.by_epoch = by_epoch;
+    memset(hiccups, 0, sizeof hiccups);
+    hiccups[first] = hiccups[second] = 1;
+    int failures = 0, batches = 0;
+    pc_loader *loader;
+    while (!(loader = pc_loader_from_samples(&s, .batch = 8, .prefetch = prefetch, .device = test_device()))) {
+        assert_non_null(strstr(pc_error_last()->message, "hiccups")); /* a device has them all before */
+        pc_error_clear();
+        assert_true(++failures < 5);
+    }
+    while (batches < 3 && failures < 5) {
+        int64_t y[8];
+        if (!pc_loader_next(loader, &b)) {
+            assert_non_null(strstr(pc_error_last()->message, "hiccups"));
+            pc_error_clear();
+            failures++;
+            continue;
+        }
+        assert_false(pc_failed());
+        assert_int_equal(b.first, 8 * batches++);
+        assert_ok(pc_read(b.y, y, (size_t)b.n * sizeof *y));
+        for (int i = 0; i < b.n; i++)
+            assert_int_equal(y[i], 100 + b.first + i);
+    }
+    assert_int_equal(batches, 3);
+    assert_true(failures > 0);
+    pc_loader_free(loader);
+}
+
+static void what_failed_is_made_again(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 8; way++) {
+        const bool threads = way & 1, by_epoch = way & 2;
+        const int prefetch = way & 4 ? -1 : 2;
+        check_hiccups(threads, by_epoch, prefetch, 2, 5);
+        check_hiccups(threads, by_epoch, prefetch, 8, 15);
+        check_hiccups(threads, by_epoch, prefetch, 0, 0);
+    }
+}
+
 static void a_definition_that_makes_no_sense_is_refused(void **state)
 {
     (void)state;
@@ -401,6 +460,7 @@ int main(void)
         cmocka_unit_test(functions_write_samples),
         cmocka_unit_test(samples_may_differ_from_epoch_to_epoch),
         cmocka_unit_test(a_failure_is_that_of_its_batch),
+        cmocka_unit_test(what_failed_is_made_again),
         cmocka_unit_test(a_definition_that_makes_no_sense_is_refused),
         cmocka_unit_test(classes_have_names),
     };
