@@ -32,7 +32,7 @@ PC__SHARED void pc__parallel(int threads, int64_t n, pc__part_fn part, void *con
 /* The same of parts that may fail. Each is tried once; the error is the calling thread's, of the part with the lowest number
  * among those that failed, so that it does not depend on who was first. With one thread nothing is tried behind a failure. */
 typedef pc_status (*pc__try_fn)(void *context, int64_t i);
-PC__SHARED pc_status pc__parallel_try(int threads, int64_t n, pc__try_fn part, void *context);
+pc_status pc__parallel_try(int threads, int64_t n, pc__try_fn part, void *context);
 
 /* Number of the calling thread in its parallel call: 0 to threads - 1; 0 outside. For scratch memory per thread. */
 PC__FOR_LEVELS int pc__thread(void);
