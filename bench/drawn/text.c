@@ -40,13 +40,13 @@ pc_status dtype_of(const char *name, pc_dtype *dtype)
     static const struct {
         const char *name;
         pc_dtype dtype;
-    } list[] = {{"f32", PC_F32}, {"tf32", PC_F32}, {"f16", PC_F16}, {"bf16", PC_BF16}};
+    } list[] = {{"f32", PC_F32}, {"tf32", PC_F32}, {"f16", PC_F16}, {"bf16", PC_BF16}, {"f64", PC_F64}};
     for (size_t i = 0; name && i < sizeof list / sizeof *list; i++)
         if (strcmp(name, list[i].name) == 0) {
             *dtype = list[i].dtype;
             return PC_OK;
         }
-    return pc_fail(PC_ERR_ARGUMENT, "dtype '%s': there are f32, tf32, f16 and bf16", name ? name : "");
+    return pc_fail(PC_ERR_ARGUMENT, "dtype '%s': there are f32, tf32, f16, bf16 and f64", name ? name : "");
 }
 
 pc_status activation_of(const char *name, pc_activation_kind *kind)

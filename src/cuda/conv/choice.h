@@ -77,6 +77,12 @@ bool pc__conv_is_least(const pc__conv_shape *s, bool asked);
 /* The same where there are groups, or taps apart: cuDNN's ways are several launches then. From the shape alone. */
 bool pc__conv_is_least_of_groups(const pc__conv_shape *s);
 
+/* Whether our tiles are faster than cuDNN and products of windows, where they take it. */
+bool pc__conv_is_for_tiles(const pc__conv_shape *s);
+
+/* The same of 16-bit numbers, which are turned into floats for it and back. */
+bool pc__conv_is_for_tiles_of_halves(const pc__conv_shape *s);
+
 /* Sums so long that a kernel that pools on the way, and does not cut them, waits longer than a call of its own takes. */
 bool pc__conv_is_deep(const pc__conv_shape *s);
 

@@ -62,13 +62,12 @@ template <class T, int N> __device__ inline void activate(int kind, T (*value)[4
 }
 
 /* Pool (activations are monotone, so that they may follow), add the bias, activate, write. sum[4] is a window or four
- * pixels, by `width` outputs. */
+ * pixels, by `width` outputs, of which `left` are there. */
 template <class T, int POOL>
 __device__ inline void finish(const pc__cuda_conv &s, const result<T> &to, const T (*sum)[4], long long m, int column,
-                              int width)
+                              int width, int left)
 {
     T bias[4], value[4][4];
-    const int left = s.o - column;
     for (int j = 0; j < 4; j++)
         bias[j] = to.bias && j < left ? to.bias[column + j] : T(0);
     const int step = channel_step(s);
@@ -113,31 +112,35 @@ __device__ inline void finish(const pc__cuda_conv &s, const result<T> &to, const
 
 template <class T, int POOL, int BN, int VECTOR, bool EXACT>
 __global__ void __launch_bounds__(THREADS, blocks_at_once<T>(BN))
-    forward_kernel(const pc__cuda_conv s, const picture<T> x, const weights<T> w, const result<T> to, const split_k k)
+    forward_kernel(const pc__cuda_conv s, picture<T> x, weights<T> w, const result<T> to, const split_k k)
 {
     typedef tile<T, BN, VECTOR, EXACT> tile_type;
     __shared__ place places[tile_type::BM];
+    const columns across = columns_of(s.groups, outputs_of(s), BN, blockIdx.y);
+    x.x += across.group * inputs_of(s);
+    w.at += across.group * w.group;
+    w.outputs = across.end;
     pc::wait_for_earlier();
     const long long first = (long long)blockIdx.x * tile_type::BM;
     if (threadIdx.x < tile_type::BM)
         places[threadIdx.x] = place_of<POOL>(s, x, first + tile_type::row_at(threadIdx.x));
     __syncthreads();
     tile_type t;
-    if (!run_part(t, x, w, places, k, 0, blockIdx.z))
+    if (!run_part(t, x, w, across.column, places, k, 0, blockIdx.z))
         return;
 #pragma unroll
     for (int group = 0; group < tile_type::GROUPS; group++) {
-        const int column = blockIdx.y * BN + tile_type::column_of(group);
+        const int column = across.column + tile_type::column_of(group), left = across.end - column;
         const int width = tile_type::width_of(group);
-        if (width > 0 && column < s.o)
-            finish<T, POOL>(s, to, t.sum + group * 4, first + tile_type::row_of(group), column, width);
+        if (width > 0 && left > 0)
+            finish<T, POOL>(s, to, t.sum + group * 4, first + tile_type::row_of(group), column, width, left);
     }
 }
 
 /* By tiles `wide`. Counted before pooling, fused or not, so that sums are cut in the same way. */
 cut_tiles tiling_of(const pc__cuda_conv *s, int wide)
 {
-    return tiling_of(s, wide, s->n * s->oh * s->ow, s->o, 1, s->kh * s->kw * s->c);
+    return tiling_of(s, wide, s->n * s->oh * s->ow, outputs_of(*s), 1, s->kh * s->kw * inputs_of(*s));
 }
 
 template <class T, int POOL, int BN, int VECTOR, bool EXACT>
@@ -147,7 +150,8 @@ void launch(cudaStream_t queue, const pc__cuda_conv *s, const picture<T> &x, con
     const long long rows = s->n * s->yh * s->yw * POOL * POOL;
     constexpr int BM = rows_of_block<T>(BN);
     const split_k k = split_of<T>(tiling_of(s, BN), w.depth, in);
-    const dim3 grid((unsigned)((rows + BM - 1) / BM), (unsigned)((s->o + BN - 1) / BN), (unsigned)k.splits);
+    const dim3 grid((unsigned)((rows + BM - 1) / BM), (unsigned)blocks_across(s, outputs_of(*s), BN),
+                    (unsigned)k.splits);
     pc::start_grid(forward_kernel<T, POOL, BN, VECTOR, EXACT>, grid, dim3(THREADS), 0, queue, s->early, *s, x, w, to,
                    k);
 }
@@ -175,8 +179,8 @@ template <int POOL>
 void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const picture<float> &x, const weights<float> &w,
                 const result<float> &to, const parts_memory &in)
 {
-    const bool fours = s->c % 4 == 0 && on_16_bytes(x.x);
-    switch (tile_for(s->o, s->tf32 && fours)) {
+    const bool fours = inputs_of(*s) % 4 == 0 && on_16_bytes(x.x);
+    switch (tile_for(outputs_of(*s), s->tf32 && fours)) {
     case 16:
         launch_wide<POOL, 16>(queue, s, x, w, fours, to, in);
         break;
@@ -201,10 +205,10 @@ template <class T>
 void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight, const void *bias, void *y,
              uint8_t *argmax, void *scratch, unsigned *counters)
 {
-    const int area = s->kh * s->kw;
+    const int area = s->kh * s->kw, c = inputs_of(*s), o = outputs_of(*s);
     const picture<T> from = {(const T *)x, s->h, s->w, s->c, s->dh, s->dw};
-    const weights<T> w = weights_for<T>(queue, s, weight, s->c, s->o, area, s->c * area, scratch);
-    const bool whole = !s->planes && s->o % 4 == 0 && on_16_bytes(y) && (uintptr_t)argmax % 4 == 0;
+    const weights<T> w = weights_for<T>(queue, s, weight, {c, s->o, o, area, c * area, o * c * area}, scratch);
+    const bool whole = !s->planes && o % 4 == 0 && on_16_bytes(y) && (uintptr_t)argmax % 4 == 0;
     const result<T> to = {(const T *)bias, (T *)y, argmax, whole};
     const parts_memory in = {(float *)((char *)scratch + packed_bytes(s) + flat_bytes(s)), counters};
     if (s->pool == 1) {
@@ -226,7 +230,7 @@ void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const vo
 
 size_t pc__cuda_conv_scratch(const pc__cuda_conv *s)
 {
-    return packed_bytes(s) + flat_bytes(s) + most_partial_bytes(s, s->o, tiling_of);
+    return packed_bytes(s) + flat_bytes(s) + most_partial_bytes(s, outputs_of(*s), tiling_of);
 }
 
 void pc__cuda_conv_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,

@@ -24,7 +24,8 @@ typedef struct pc__cuda_conv {
     bool ready_x, ready_weight, ready_turned;
     int64_t n;
     int h, w, c, o, kh, kw, sh, sw, ph, pw, oh, ow, pool, yh, yw;
-    int dh, dw, groups; /* distances of taps, and groups of channels: groups are for plain.h alone */
+    int dh, dw; /* distances of taps */
+    int groups; /* of channels: for plain.h and the kernels below, unpooled */
 } pc__cuda_conv;
 
 /* In argmax: no gradient goes into this window, for a ReLU follows that is 0. */

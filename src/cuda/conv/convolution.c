@@ -159,7 +159,7 @@ pc_status pc__convolution_choose(pc_stream *stream, const pc_call *call, const p
     return pc__conv_choose(stream, call, &p);
 }
 
-static pc_status by_tiles(pc_stream *stream, const pc_call *call, pc__conv_piece *p, bool *done)
+static pc_status by_tiles(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, bool *done)
 {
     const pc__row *row = pc__conv_gaps_row(p);
     if (!row)
@@ -171,6 +171,42 @@ static pc_status by_tiles(pc_stream *stream, const pc_call *call, pc__conv_piece
     *done = true;
     pc__rows_say(stream, row->note);
     return pc__cuda_launched(call);
+}
+
+/* The piece as tiles do it: 16-bit numbers as floats, which matrix units multiply exactly as TF32. */
+static pc__conv_piece floats_of(const pc_stream *stream, const pc__convolution *v)
+{
+    pc__conv_piece p = piece_of(stream, v);
+    if (pc__is_half((pc_dtype)p.s.dtype))
+        p.s.dtype = PC_F32, p.s.tf32 = true;
+    return p;
+}
+
+bool pc__convolution_is_for_tiles(const pc_stream *stream, const pc__convolution *v)
+{
+    const pc__conv_piece p = floats_of(stream, v);
+    const pc__conv_shape shape = pc__conv_shape_of(&p);
+    const bool rule = pc__is_half(v->dtype) ? pc__conv_is_for_tiles_of_halves(&shape) : pc__conv_is_for_tiles(&shape);
+    return pc__conv_gaps_row(&p) &&
+           (pc__conv_is_forced_to_tiles(&p) || (rule && pc__conv_choice_for(stream, &p) == PC_CHOICE_RULE));
+}
+
+static pc_status tiles_of_floats(pc_stream *stream, const pc_call *call)
+{
+    const pc__convolution v = pc__convolution_of(call);
+    pc__conv_piece p = piece_of(stream, &v);
+    bool done;
+    p.s.tf32 = true;
+    return by_tiles(stream, call, &p, &done);
+}
+
+pc_status pc__convolution_by_tiles(pc_stream *stream, const pc_call *call, const pc__convolution *v, bool *done)
+{
+    const pc__conv_piece p = piece_of(stream, v);
+    if (!pc__is_half(v->dtype))
+        return by_tiles(stream, call, &p, done);
+    *done = true;
+    return pc__cuda_in_floats(stream, call, tiles_of_floats);
 }
 
 pc_status pc__convolution_by_pieces(pc_stream *stream, const pc_call *call, const pc__convolution *v, bool *done)

@@ -1,7 +1,7 @@
 /* convolve.c: the three ops of convolutions with taps apart or channels in groups: by the kernels for those of each channel
- * alone, a result a thread where they are little work, by products of windows where these are faster than cuDNN, by that or
- * tiles, by products of windows, else by the kernels for any; and where there are neither gaps nor groups, as conv2d and its
- * gradients. */
+ * alone, a result a thread where they are little work, by tiles or products of windows where these are faster than cuDNN, by
+ * that or tiles, by products of windows, else by the kernels for any; and where there are neither gaps nor groups, as conv2d
+ * and its gradients. */
 #include "cuda/conv/groups.h"
 #include "cuda/conv/convolve.h"
 #include "cuda/pointwise/each.h"
@@ -79,6 +79,8 @@ static pc_status by_others(pc_stream *stream, const pc_call *call, const pc__con
     *done = pc__convolution_by_plain(stream, v);
     if (*done)
         return pc__cuda_launched(call);
+    if (pc__convolution_is_for_tiles(stream, v))
+        return pc__convolution_by_tiles(stream, call, v, done);
     if (pc__convolution_is_for_windows(stream, v, s))
         PC__TRY(pc__convolution_by_windows(stream, call, v, s, done));
     if (!*done)
@@ -129,7 +131,7 @@ pc_status pc__convolution_prepare(pc_stream *stream, const pc_call *call)
     if (pc__convolution_is_plain(&v))
         return pc__convolution_plain(stream, call, &v, true);
     PC__TRY(geometry(stream, &v, &s));
-    return is_empty(&s) || pc__cuda_depthwise_fits(&s) || pc__convolution_is_for_windows(stream, &v, &s)
-               ? PC_OK
-               : pc__convolution_choose(stream, call, &v);
+    const bool ours = is_empty(&s) || pc__cuda_depthwise_fits(&s) || pc__convolution_is_for_tiles(stream, &v) ||
+                      pc__convolution_is_for_windows(stream, &v, &s);
+    return ours ? PC_OK : pc__convolution_choose(stream, call, &v);
 }

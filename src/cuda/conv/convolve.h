@@ -27,8 +27,11 @@ bool pc__convolution_by_plain(pc_stream *stream, const pc__convolution *v);
 /* What was asked for, of who is to do it (pc__conv_choice_for). */
 pc_choice pc__convolution_choice(const pc_stream *stream, const pc__convolution *v);
 
-/* By cuDNN, where it has a way and was not ruled out, or by the tiles that convolutions without gaps have; making cuDNN's plan,
- * ahead of a capture. */
+/* By the tiles that convolutions without gaps have: whether the rule or PARACORD_ONLY says so, and they take it. */
+bool pc__convolution_is_for_tiles(const pc_stream *stream, const pc__convolution *v);
+pc_status pc__convolution_by_tiles(pc_stream *stream, const pc_call *call, const pc__convolution *v, bool *done);
+
+/* By cuDNN, where it has a way and was not ruled out, else by those tiles; making cuDNN's plan, ahead of a capture. */
 pc_status pc__convolution_by_pieces(pc_stream *stream, const pc_call *call, const pc__convolution *v, bool *done);
 pc_status pc__convolution_choose(pc_stream *stream, const pc_call *call, const pc__convolution *v);
 

@@ -1,6 +1,7 @@
 /* input.cu: the gradient of a convolution's input: each pixel of x collects, over the taps of the kernel, what the
  * pixels it went into send back; no two threads add to one element. A stride s makes s x s classes of pixels, by the
- * taps that reach them; each class is a convolution of stride 1 with every s-th tap, so that no tap is tried in vain; taps apart have no such classes.
+ * taps that reach them; each class is a convolution of stride 1 with every s-th tap, or with as many more as their
+ * distance shares with the stride, so that no tap is tried in vain.
  * Behind pooling or an activation the gradient is first spread out before them, in scratch memory: every element of it
  * is read for each tap. */
 #include "cuda/conv/conv.h"
@@ -46,23 +47,40 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* Pixels whose distance from the first tap's, along one axis, leaves `rest` when divided by the stride: the first of
- * them, how many, and how many taps reach them. */
-struct axis {
-    int rest, first, count, taps;
+/* The taps, along one axis, that lead to pixels of one class: every `apart`-th; behind each lies the next `places` further. */
+struct axis_taps {
+    int apart, places;
 };
 
-__host__ __device__ inline axis axis_of(int rest, int size, int stride, int padding, int kernel)
+__host__ __device__ inline axis_taps taps_between(int stride, int dilation)
+{
+    int a = stride, b = dilation;
+    while (b) {
+        const int rest = a % b;
+        a = b, b = rest;
+    }
+    return {stride / a, dilation / a};
+}
+
+/* Pixels whose distance from the first tap's, along one axis, leaves `rest` when divided by the stride: the first of
+ * them, how many, the first tap that reaches them, and how many do. */
+struct axis {
+    int first, count, tap, taps;
+};
+
+__device__ inline axis axis_of(int rest, int size, int stride, int dilation, int padding, int kernel, int apart)
 {
     const int first = ((rest - padding) % stride + stride) % stride;
-    return {rest, first, first < size ? (size - first + stride - 1) / stride : 0,
-            rest < kernel ? (kernel - rest + stride - 1) / stride : 0};
+    int tap = 0;
+    while (tap < apart && (long long)tap * dilation % stride != rest)
+        tap++;
+    return {first, first < size ? (size - first + stride - 1) / stride : 0, tap,
+            tap < apart && tap < kernel ? (kernel - tap + apart - 1) / apart : 0};
 }
 
 template <class T, int BN, int VECTOR, bool EXACT>
 __global__ void __launch_bounds__(THREADS, blocks_at_once<T>(BN))
-    input_kernel(const pc__cuda_conv s, const picture<T> g, weights<T> w, T *__restrict__ dx, bool whole,
-                 const split_k k)
+    input_kernel(const pc__cuda_conv s, picture<T> g, weights<T> w, T *__restrict__ dx, bool whole, const split_k k)
 {
     typedef tile<T, BN, VECTOR, EXACT> tile_type;
     constexpr int BM = tile_type::BM;
@@ -70,8 +88,10 @@ __global__ void __launch_bounds__(THREADS, blocks_at_once<T>(BN))
     __shared__ long long targets[BM]; /* where each row goes in dx, or -1 */
     pc::wait_for_earlier();
     const int kind = blockIdx.z / k.splits; /* of pixels */
-    const axis down = axis_of(kind / s.sw, s.h, s.sh, s.ph, s.kh);
-    const axis right = axis_of(kind % s.sw, s.w, s.sw, s.pw, s.kw);
+    const int every_row = taps_between(s.sh, s.dh).apart, every_column = taps_between(s.sw, s.dw).apart;
+    const axis down = axis_of(kind / s.sw, s.h, s.sh, s.dh, s.ph, s.kh, every_row);
+    const axis right = axis_of(kind % s.sw, s.w, s.sw, s.dw, s.pw, s.kw, every_column);
+    const columns across = columns_of(s.groups, inputs_of(s), BN, blockIdx.y);
     const long long first = (long long)blockIdx.x * BM, rows = s.n * down.count * right.count;
     if (first >= rows)
         return;
@@ -85,25 +105,27 @@ __global__ void __launch_bounds__(THREADS, blocks_at_once<T>(BN))
             const int row = down.first + (int)(line - image * down.count) * s.sh;
             const int column = right.first + (int)(m - line * right.count) * s.sw;
             places[threadIdx.x] =
-                place_at(g, image, (row + s.ph - down.rest) / s.sh, (column + s.pw - right.rest) / s.sw);
+                place_at(g, image, (row + s.ph - down.tap * s.dh) / s.sh, (column + s.pw - right.tap * s.dw) / s.sw);
             targets[at] = ((image * s.h + row) * s.w + column) * s.c;
         }
     }
-    w.at += down.rest * w.tap_row + right.rest * w.tap_column;
-    w.tap_row *= s.sh, w.tap_column *= s.sw;
+    g.x += across.group * outputs_of(s);
+    w.at += down.tap * w.tap_row + right.tap * w.tap_column + across.group * w.group;
+    w.tap_row *= every_row, w.tap_column *= every_column;
     w.taps_in_row = right.taps > 0 ? right.taps : 1;
-    w.depth = down.taps * right.taps * s.o;
+    w.depth = down.taps * right.taps * w.inner;
+    w.outputs = across.end;
     w.stride = tap_of(w, DEPTH);
     __syncthreads();
     tile_type t;
-    if (!run_part(t, g, w, places, k, kind, blockIdx.z - kind * k.splits))
+    if (!run_part(t, g, w, across.column, places, k, kind, blockIdx.z - kind * k.splits))
         return;
 #pragma unroll
     for (int i = 0; i < tile_type::TM; i++) {
-        const int width = tile_type::width_of(i / 4), column = blockIdx.y * BN + tile_type::column_of(i / 4);
+        const int width = tile_type::width_of(i / 4), column = across.column + tile_type::column_of(i / 4);
         const long long target = width ? targets[tile_type::row_of(i / 4) + i % 4] : -1;
-        if (target >= 0 && column < s.c)
-            store_four(dx + target + column, t.sum[i], width, s.c - column, whole);
+        if (target >= 0 && column < across.end)
+            store_four(dx + target + column, t.sum[i], width, across.end - column, whole);
     }
 }
 
@@ -121,8 +143,9 @@ long long most_pixels(const pc__cuda_conv *s)
 /* By tiles `wide`, of all pictures, whether they are made at a time or not. */
 cut_tiles tiling_of(const pc__cuda_conv *s, int wide)
 {
-    const int taps = parts_of(s->kh, s->sh) * parts_of(s->kw, s->sw);
-    return tiling_of(s, wide, s->n * most_pixels(s), s->c, s->sh * s->sw, taps * s->o);
+    const int taps =
+        parts_of(s->kh, taps_between(s->sh, s->dh).apart) * parts_of(s->kw, taps_between(s->sw, s->dw).apart);
+    return tiling_of(s, wide, s->n * most_pixels(s), inputs_of(*s), s->sh * s->sw, taps * outputs_of(*s));
 }
 
 /* `n` of the pictures. */
@@ -135,9 +158,9 @@ void launch(cudaStream_t queue, const pc__cuda_conv *s, int64_t n, const picture
     pc__cuda_conv part = *s;
     part.n = n;
     constexpr int BM = rows_of_block<T>(BN);
-    const dim3 grid((unsigned)((most + BM - 1) / BM), (unsigned)((s->c + BN - 1) / BN),
+    const dim3 grid((unsigned)((most + BM - 1) / BM), (unsigned)blocks_across(s, inputs_of(*s), BN),
                     (unsigned)(s->sh * s->sw * k.splits));
-    const bool whole = s->c % 4 == 0 && on_16_bytes(dx);
+    const bool whole = inputs_of(*s) % 4 == 0 && on_16_bytes(dx);
     pc::start_grid(input_kernel<T, BN, VECTOR, EXACT>, grid, dim3(THREADS), 0, queue, s->early, part, g, w, dx, whole,
                    k);
 }
@@ -163,8 +186,8 @@ void launch_any(cudaStream_t queue, const pc__cuda_conv *s, int64_t n, const pic
 void launch_any(cudaStream_t queue, const pc__cuda_conv *s, int64_t n, const picture<float> &g, const weights<float> &w,
                 float *dx, const parts_memory &in)
 {
-    const bool fours = s->o % 4 == 0 && on_16_bytes(g.x);
-    switch (tile_for(s->c, s->tf32 && fours)) {
+    const bool fours = outputs_of(*s) % 4 == 0 && on_16_bytes(g.x);
+    switch (tile_for(inputs_of(*s), s->tf32 && fours)) {
     case 16:
         launch_wide<16>(queue, s, n, g, w, fours, dx, in);
         break;
@@ -206,14 +229,15 @@ template <class T>
 void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y, const uint8_t *argmax,
               const void *dy, void *dx, void *scratch, unsigned *counters)
 {
-    const int area = s->kh * s->kw;
-    const weights<T> w = weights_for<T>(queue, s, weight, s->o, s->c, s->c * area, area, scratch);
+    const int area = s->kh * s->kw, c = inputs_of(*s), o = outputs_of(*s);
+    const int down = -taps_between(s->sh, s->dh).places, right = -taps_between(s->sw, s->dw).places;
+    const weights<T> w = weights_for<T>(queue, s, weight, {o, s->c, c, c * area, area, o * c * area}, scratch);
     const long long window = (long long)s->yh * s->yw * s->o, image = (long long)s->h * s->w * s->c;
     T *spread = (T *)((char *)scratch + packed_bytes(s));
     const parts_memory in = {(float *)((char *)scratch + packed_bytes(s) + spread_bytes(s)), counters};
     pc__cuda_conv part = *s;
     if (!needs_spreading(s)) {
-        launch_any(queue, s, s->n, picture<T>{(const T *)dy, s->yh, s->yw, s->o, -s->dh, -s->dw}, w, (T *)dx, in);
+        launch_any(queue, s, s->n, picture<T>{(const T *)dy, s->yh, s->yw, s->o, down, right}, w, (T *)dx, in);
         return;
     }
     part.n = spread_pictures(s);
@@ -228,7 +252,7 @@ void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, co
             pc::start(spread_kernel<T, 4>, by_four, THREADS, queue, s->early, part, from, saved, most, spread, count);
         else if (count > 0)
             pc::start(spread_kernel<T, 1>, grid, THREADS, queue, s->early, part, from, saved, most, spread, count);
-        const picture<T> g = {spread, s->yh * s->pool, s->yw * s->pool, s->o, -s->dh, -s->dw};
+        const picture<T> g = {spread, s->yh * s->pool, s->yw * s->pool, s->o, down, right};
         launch_any(queue, s, part.n, g, w, (T *)dx + first * image, in);
     }
 }
@@ -237,7 +261,7 @@ void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, co
 
 size_t pc__cuda_conv_input_scratch(const pc__cuda_conv *s)
 {
-    return packed_bytes(s) + spread_bytes(s) + most_partial_bytes(s, s->c, tiling_of);
+    return packed_bytes(s) + spread_bytes(s) + most_partial_bytes(s, inputs_of(*s), tiling_of);
 }
 
 void pc__cuda_conv_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y,

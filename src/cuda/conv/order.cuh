@@ -14,6 +14,37 @@ inline bool is_half(const pc__cuda_conv *s)
     return s->dtype == PC__CUDA_F16 || s->dtype == PC__CUDA_BF16;
 }
 
+/* Channels of a group. */
+__host__ __device__ inline int inputs_of(const pc__cuda_conv &s)
+{
+    return s.groups > 1 ? s.c / s.groups : s.c;
+}
+
+__host__ __device__ inline int outputs_of(const pc__cuda_conv &s)
+{
+    return s.groups > 1 ? s.o / s.groups : s.o;
+}
+
+/* What a block has of a product's columns, of which each group has `each`: those from `column` up to `end`. */
+struct columns {
+    int group, column, end;
+};
+
+/* The blocks of a grid that are `block` of so many across, `wide` each, of group behind group. */
+__device__ inline columns columns_of(int groups, int each, int wide, int block)
+{
+    if (groups <= 1)
+        return {0, block * wide, each};
+    const int across = (each + wide - 1) / wide, group = block / across;
+    return {group, group * each + (block - group * across) * wide, (group + 1) * each};
+}
+
+/* Blocks across for all of them. */
+inline int blocks_across(const pc__cuda_conv *s, int each, int wide)
+{
+    return (s->groups > 1 ? s->groups : 1) * ((each + wide - 1) / wide);
+}
+
 /* Distance between channels of y, argmax and dy. */
 __device__ inline int channel_step(const pc__cuda_conv &s)
 {

@@ -332,7 +332,7 @@ static pc_status patches_run(pc_stream *stream, const pc_call *call, const void 
     return by_half(stream, problem, workspace, true);
 }
 
-/* --- tile: any convolution of floats or doubles; taps apart, too (pc__conv_gaps_row) --- */
+/* --- tile: any convolution of floats or doubles; taps apart and groups, too (pc__conv_gaps_row) --- */
 
 static bool tile_supports(const pc_stream *stream, const void *problem)
 {
@@ -499,13 +499,21 @@ const pc__row *pc__conv_planes_row(const pc_stream *stream, const pc__conv_piece
 const pc__row *pc__conv_gaps_row(const pc__conv_piece *p)
 {
     const pc__rows *rows = &pc__conv_rows[p->direction];
-    const bool strides = p->direction == PC__CONV_INPUT && (p->s.sh > 1 || p->s.sw > 1);
     const double most = 1 << 27, /* tiles know a place that is none by its distance */
         down = (p->s.kh - 1.0) * p->s.dh, right = (p->s.kw - 1.0) * p->s.dw;
-    if (is_half(p) || p->groups > 1 || strides || down > most || right > most ||
+    const double across = ((double)PC__MAX(p->s.c, p->s.o) / 16 + 1) * PC__MAX(p->groups, 1); /* blocks, at most */
+    const double sums = ((double)p->s.c * p->s.kh * p->s.kw + 1) * p->s.o, classes = (double)p->s.sh * p->s.sw;
+    enum { GRID = 65535, PARTS = 16 };
+    if (is_half(p) || down > most || right > most || across > GRID || sums > INT32_MAX || classes > GRID / PARTS ||
         (rows->only && rows->only->run != tile_run))
         return NULL;
     return row_by(rows, tile_run);
+}
+
+bool pc__conv_is_forced_to_tiles(const pc__conv_piece *p)
+{
+    const pc__row *only = pc__conv_rows[p->direction].only;
+    return only && only->run == tile_run;
 }
 
 bool pc__conv_is_plain_grouped(const pc__conv_piece *p)

@@ -5,6 +5,7 @@
 #ifndef PC__CUDA_CONV_TILE_CUH
 #define PC__CUDA_CONV_TILE_CUH
 
+#include "cuda/conv/order.cuh"
 #include "cuda/conv/split_k.cuh"
 #include "cuda/conv/tile_part.cuh"
 #include "cuda/shared/dependent_launch.cuh"
@@ -96,12 +97,12 @@ template <class T, int BN, int VECTOR, bool EXACT> struct tile {
         }
     }
 
-    /* `steps` of DEPTH from step `first` on; behind the last there is nothing. */
-    __device__ inline void run(const picture<T> &in, const weights<T> &w, const place *places, int first, int steps)
+    /* Outputs from `column` on, `steps` of DEPTH from step `first` on; behind the last there is nothing. */
+    __device__ inline void run(const picture<T> &in, const weights<T> &w, int column, const place *places, int first,
+                               int steps)
     {
         __shared__ __align__(16) T left[2][DEPTH][BM + 4];
         __shared__ __align__(16) T right[2][DEPTH][BN];
-        const int column = blockIdx.y * BN;
         rows_part<T, BM, VECTOR> rows;
         weights_part<T, BN> outputs;
 #pragma unroll
@@ -197,13 +198,12 @@ template <int BN, int VECTOR, bool EXACT> struct tile<float, BN, VECTOR, EXACT> 
         }
     }
 
-    __device__ inline void run(const picture<float> &in, const weights<float> &w, const place *places, int first,
-                               int steps)
+    __device__ inline void run(const picture<float> &in, const weights<float> &w, int column, const place *places,
+                               int first, int steps)
     {
         constexpr int STAGES = BM == 128 ? 3 : 2;
         __shared__ __align__(16) float left[STAGES][BM][DEPTH];
         __shared__ __align__(16) float right[STAGES][DEPTH][BN + 2];
-        const int column = blockIdx.y * BN;
         rows_part<float, BM, VECTOR> rows;
         weights_part<float, BN> outputs;
         float part[2][EIGHTS][4] = {};
@@ -238,11 +238,11 @@ template <int BN, int VECTOR, bool EXACT> struct tile<float, BN, VECTOR, EXACT> 
 /* A part of the sums of this block's tile, of product `kind` in the grid. True where the block has the whole sums then,
  * and goes on with them. */
 template <class Tile, class T>
-__device__ __forceinline__ bool run_part(Tile &t, const picture<T> &in, const weights<T> &w, const place *places,
-                                         const split_k &k, int kind, int part)
+__device__ __forceinline__ bool run_part(Tile &t, const picture<T> &in, const weights<T> &w, int column,
+                                         const place *places, const split_k &k, int kind, int part)
 {
     const int first = part * k.steps;
-    t.run(in, w, places, first, min(k.steps, (w.depth + DEPTH - 1) / DEPTH - first));
+    t.run(in, w, column, places, first, min(k.steps, (w.depth + DEPTH - 1) / DEPTH - first));
     if constexpr (sizeof(T) == 4)
         return k.splits == 1 || join_parts<Tile::TM, THREADS>(&t.sum[0][0], k, kind, part);
     return true;
@@ -262,24 +262,30 @@ __device__ inline void store_four(T *to, const T (&value)[4], int width, int lef
             to[j * step] = value[j];
 }
 
-/* packed[tap][inner][output] from weights with those distances, so that outputs lie side by side. */
+/* Where weights lie that lead from `inner` to `outputs`, of which each group has `each`: distances in elements of inner,
+ * outputs, and groups. */
+struct weights_order {
+    int inner, outputs, each, step, output, group;
+};
+
+/* packed[tap][inner][output], so that outputs lie side by side. */
 template <class T>
-__global__ void __launch_bounds__(THREADS) pack_kernel(const T *__restrict__ from, T *__restrict__ packed, int taps,
-                                                       int inner, int outputs, int step, int output)
+__global__ void __launch_bounds__(THREADS)
+    pack_kernel(const T *__restrict__ from, T *__restrict__ packed, int taps, const weights_order w)
 {
     const int i = blockIdx.x * THREADS + threadIdx.x;
     pc::wait_for_earlier();
-    if (i >= taps * inner * outputs)
+    if (i >= taps * w.inner * w.outputs)
         return;
-    const int rest = i / outputs;
-    packed[i] = from[rest / inner + rest % inner * step + i % outputs * output];
+    const int rest = i / w.outputs, o = i % w.outputs, group = o / w.each;
+    packed[i] = from[rest / w.inner + rest % w.inner * w.step + (o - group * w.each) * w.output + group * w.group];
 }
 
-/* `rows` by `outputs` of each of `products`, by tiles `wide`. */
+/* `rows` by `outputs` of each of `products`, by tiles `wide`; each group has so many outputs. */
 inline cut_tiles tiling_of(const pc__cuda_conv *s, int wide, long long rows, int outputs, int products, int depth)
 {
     const int high = rows_of_block<float>(wide);
-    return {(rows + high - 1) / high * ((outputs + wide - 1) / wide) * products,
+    return {(rows + high - 1) / high * blocks_across(s, outputs, wide) * products,
             sums_of_thread<float>(wide) * THREADS,
             (depth + DEPTH - 1) / DEPTH,
             LEAST_STEPS,
@@ -303,36 +309,37 @@ inline size_t most_partial_bytes(const pc__cuda_conv *s, int outputs, cut_tiles 
     return exact > rounded ? exact : rounded;
 }
 
-/* Weights [o][c][kh][kw] for a product that leads from `inner` to `outputs` (c to o or back), packed into `packed`. Few
- * enough are read where they lie: that is less than a launch takes. */
+/* Weights for a product that leads on or back, packed into `packed`. Few enough are read where they lie: that is less
+ * than a launch takes. */
 template <class T>
-weights<T> weights_for(cudaStream_t queue, const pc__cuda_conv *s, const void *from, int inner, int outputs, int step,
-                       int output, void *packed)
+weights<T> weights_for(cudaStream_t queue, const pc__cuda_conv *s, const void *from, const weights_order &order,
+                       void *packed)
 {
-    const int taps = s->kh * s->kw;
+    const int taps = s->kh * s->kw, depth = taps * order.inner;
     weights<T> w = {(const T *)from,
                     s->kw > 1 ? s->kw : 1,
-                    inner > 1 ? inner : 1,
-                    taps * inner,
-                    outputs,
+                    order.inner > 1 ? order.inner : 1,
+                    depth,
+                    order.outputs,
                     s->kw,
                     1,
-                    step,
-                    output,
+                    order.step,
+                    order.output,
+                    order.group - order.each * order.output,
                     false,
                     {}};
     w.stride = tap_of(w, DEPTH);
-    if (taps * inner <= 2 * DEPTH)
+    if (depth <= 2 * DEPTH)
         return w;
-    const unsigned grid = (unsigned)(((long long)taps * inner * outputs + THREADS - 1) / THREADS);
-    pc::start(pack_kernel<T>, grid, THREADS, queue, s->early, (const T *)from, (T *)packed, taps, inner, outputs, step,
-              output);
+    const unsigned grid = (unsigned)(((long long)depth * order.outputs + THREADS - 1) / THREADS);
+    pc::start(pack_kernel<T>, grid, THREADS, queue, s->early, (const T *)from, (T *)packed, taps, order);
     w.at = (const T *)packed;
-    w.step = outputs;
+    w.step = order.outputs;
     w.output = 1;
-    w.tap_column = inner * outputs;
+    w.group = 0;
+    w.tap_column = order.inner * order.outputs;
     w.tap_row = s->kw * w.tap_column;
-    w.whole = outputs % 4 == 0;
+    w.whole = order.each % 4 == 0;
     return w;
 }
 
@@ -348,7 +355,7 @@ inline size_t in_256(size_t bytes)
 
 inline size_t packed_bytes(const pc__cuda_conv *s)
 {
-    return in_256(bytes_of(s, (size_t)s->o * s->c * s->kh * s->kw));
+    return in_256(bytes_of(s, (size_t)s->o * inputs_of(*s) * s->kh * s->kw));
 }
 
 inline bool on_16_bytes(const void *pointer)

@@ -33,6 +33,7 @@ template <class T> struct weights {
     const T *at;
     int taps_in_row, inner, depth, outputs;
     int tap_row, tap_column, step, output; /* distances in elements: rows of taps, taps, inner, outputs */
+    int group;                             /* by how much more a group lies behind another than its outputs say */
     bool whole;                            /* outputs lie side by side, in fours that lie on 16 bytes */
     tap stride;                            /* how far DEPTH leads */
 };

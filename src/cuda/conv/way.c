@@ -180,7 +180,7 @@ static bool pools_apart(const pc_stream *stream, const pc__conv_piece *p, pc_cho
 /* In float32 cuDNN's kernels for taps apart are slower than those of ours that have them. */
 static int by_rule_of_groups(const pc__conv_piece *p, const pc__conv_shape *shape)
 {
-    const bool ours = shape->dtype == PC_F32 && !shape->tf32 && pc__conv_gaps_row(p);
+    const bool ours = pc__conv_is_for_tiles(shape) && pc__conv_gaps_row(p);
     return ours ? -1 : (int)pc__conv_grouped_format(shape);
 }
 

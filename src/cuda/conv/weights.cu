@@ -32,10 +32,11 @@ __global__ void __launch_bounds__(block_size<ROWS, WIDE>::THREADS, at_once<T, RO
     pc::wait_for_earlier();
     const long long begin = blockIdx.z * in.piece;
     const long long end = begin + in.piece < in.steps ? begin + in.piece : in.steps;
+    const columns across = columns_of(s.groups, outputs_of(s), WIDE, blockIdx.y);
     x_part<T, ROWS, THREADS, VECTOR> x;
     g_part<T, POOL, WIDE, THREADS> g;
     sums_type sums;
-    x.start(s, in);
+    x.start(s, in, across.group);
     x.fill(in, left[0], STAGES);
 #pragma unroll 1
     for (long long step = begin - STAGES + 1; step < end; step++) {
@@ -58,7 +59,7 @@ __global__ void __launch_bounds__(block_size<ROWS, WIDE>::THREADS, at_once<T, RO
         sent();
 #endif
         if (now >= -1 && step + 1 < end)
-            g.load(s, in, read, slot_of(step + 1));
+            g.load(s, in, across, read, slot_of(step + 1));
         if (now >= 0)
             sums.add(left[now % STAGES], right[now % 2], step + 1 == end || step % 4 == 3);
     }
@@ -68,8 +69,8 @@ __global__ void __launch_bounds__(block_size<ROWS, WIDE>::THREADS, at_once<T, RO
 #pragma unroll
         for (int j = 0; j < sums_type::BESIDE; j++) {
             const int row = sums_type::row_of(i), k = blockIdx.x * ROWS + row;
-            const int o = blockIdx.y * WIDE + sums_type::column_of(i) + j;
-            if (row < ROWS && k <= in.depth && o < s.o)
+            const int o = across.column + sums_type::column_of(i) + j;
+            if (row < ROWS && k <= in.depth && o < across.end)
                 to[(long long)k * s.o + o] = sums.sum[i][j];
         }
 }
@@ -85,11 +86,11 @@ constexpr int reduce_threads(int across)
 template <class S, class T>
 __device__ inline void give(const pc__cuda_conv &s, int i, int depth, S sum, T *dweight, T *dbias)
 {
-    const int k = i / s.o, o = i - k * s.o;
+    const int k = i / s.o, o = i - k * s.o, c = inputs_of(s);
     if (k == depth && dbias)
         dbias[o] = T(sum);
     if (k < depth && dweight)
-        dweight[(o * s.c + k % s.c) * s.kh * s.kw + k / s.c] = T(sum);
+        dweight[(o * c + k % c) * s.kh * s.kw + k / c] = T(sum);
 }
 
 /* dweight[o][c][kh][kw] and dbias[o] from the sums of the pieces: a block has ACROSS elements, and DOWN threads share
@@ -182,12 +183,13 @@ cut cut_of(const pc__cuda_conv *s, int depth)
     const int count = sizeof cuts / sizeof *cuts;
     if (s->dtype != PC__CUDA_F32)
         return {32, 32, 0, 8};
-    if (s->tf32 && s->c % 4 == 0 && depth >= 32 && s->o > 32)
+    if (s->tf32 && inputs_of(*s) % 4 == 0 && depth >= 32 && outputs_of(*s) > 32)
         return cuts[count - 1];
     const cut *best = cuts;
     long long least = LLONG_MAX;
     for (int i = 0; i<count; i += s->pool> 2 ? count - 1 : 1) {
-        const long long time = pieces_of(depth + 1, cuts[i].rows) * pieces_of(s->o, cuts[i].wide) * cuts[i].time;
+        const long long time =
+            pieces_of(depth + 1, cuts[i].rows) * pieces_of(outputs_of(*s), cuts[i].wide) * cuts[i].time;
         if (time < least)
             best = &cuts[i], least = time;
     }
@@ -224,11 +226,11 @@ long long best_pieces(const pc__cuda_conv *s, const cut &c, long long tiles, lon
 plan plan_of(const pc__cuda_conv *s, bool dweight)
 {
     plan p;
-    p.depth = dweight ? s->kh * s->kw * s->c : 0;
+    p.depth = dweight ? s->kh * s->kw * inputs_of(*s) : 0;
     const cut c = cut_of(s, p.depth);
     p.rows = c.rows, p.wide = c.wide;
     p.steps = pieces_of(s->n * s->yh * s->yw * s->pool * s->pool, DEPTH);
-    const long long tiles = pieces_of(p.depth + 1, c.rows) * pieces_of(s->o, c.wide);
+    const long long tiles = pieces_of(p.depth + 1, c.rows) * blocks_across(s, outputs_of(*s), c.wide);
     const long long room = SUMS_MOST / ((size_t)(p.depth + 1) * s->o * 8);
     const long long most = room < p.steps / PIECE_LEAST ? room : p.steps / PIECE_LEAST;
     long long pieces = best_pieces(s, c, tiles, p.steps, (p.depth + 1.0) * s->o, most);
@@ -241,7 +243,8 @@ plan plan_of(const pc__cuda_conv *s, bool dweight)
 template <class T, int POOL, int ROWS, int WIDE, int VECTOR, bool EXACT>
 void launch(cudaStream_t queue, const pc__cuda_conv *s, const operands<T> &in, const plan &p)
 {
-    const dim3 grid((unsigned)pieces_of(p.depth + 1, ROWS), (unsigned)pieces_of(s->o, WIDE), (unsigned)p.pieces);
+    const dim3 grid((unsigned)pieces_of(p.depth + 1, ROWS), (unsigned)blocks_across(s, outputs_of(*s), WIDE),
+                    (unsigned)p.pieces);
     pc::start_grid(weights_kernel<T, POOL, ROWS, WIDE, VECTOR, EXACT>, grid, dim3(block_size<ROWS, WIDE>::THREADS), 0,
                    queue, s->early, *s, in);
 }
@@ -254,7 +257,7 @@ void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const operands<doubl
 template <int POOL, int ROWS, int WIDE>
 void launch_cut(cudaStream_t queue, const pc__cuda_conv *s, const operands<float> &in, const plan &p)
 {
-    if (s->c % 4 == 0 && (uintptr_t)in.x % 16 == 0)
+    if (inputs_of(*s) % 4 == 0 && (uintptr_t)in.x % 16 == 0)
         launch<float, POOL, ROWS, WIDE, 4, true>(queue, s, in, p);
     else
         launch<float, POOL, ROWS, WIDE, 1, true>(queue, s, in, p);
@@ -271,7 +274,7 @@ void launch_pool(cudaStream_t queue, const pc__cuda_conv *s, const operands<floa
         launch_cut<POOL, 128, 32>(queue, s, in, p);
     else if (p.wide == 48)
         launch_cut<POOL, 64, 48>(queue, s, in, p);
-    else if (s->tf32 && s->c % 4 == 0 && (uintptr_t)in.x % 16 == 0)
+    else if (s->tf32 && inputs_of(*s) % 4 == 0 && (uintptr_t)in.x % 16 == 0)
         launch<float, POOL, 64, 64, 4, false>(queue, s, in, p);
     else
         launch_cut<POOL, 64, 64>(queue, s, in, p);

@@ -18,7 +18,7 @@ template <class T> struct operands {
     const T *x, *y, *dy;
     const uint8_t *argmax;
     T *sums;                /* [pieces][depth + 1][o] */
-    int depth;              /* kh kw c, or 0 where only the bias is wanted */
+    int depth;              /* kh kw and a group's c, or 0 where only the bias is wanted */
     long long steps, piece; /* all, and of a piece */
 };
 
@@ -94,18 +94,19 @@ template <class T, int ROWS, int THREADS, int VECTOR> struct x_part {
     int row, column;
     bool there;
 
-    __device__ inline void start(const pc__cuda_conv &s, const operands<T> &in)
+    __device__ inline void start(const pc__cuda_conv &s, const operands<T> &in, int group)
     {
+        const int channels = inputs_of(s);
         const int k = blockIdx.x * ROWS + threadIdx.x % ACROSS * VECTOR;
         there = k < in.depth;
         row = column = 0, from = NULL;
         if (!there)
             return;
-        const unsigned tap = (unsigned)k / (unsigned)s.c;
+        const unsigned tap = (unsigned)k / (unsigned)channels;
         row = (int)(tap / (unsigned)s.kw), column = (int)(tap - (unsigned)row * (unsigned)s.kw);
         row *= s.dh, column *= s.dw;
         const long long pixel = (long long)row * s.w + column;
-        from = (const char *)(in.x + pixel * s.c + (int)(k - tap * (unsigned)s.c));
+        from = (const char *)(in.x + pixel * s.c + group * channels + (int)(k - tap * (unsigned)channels));
     }
 
     template <int LEFT> __device__ inline void send(const pc__cuda_conv &s, T (*left)[LEFT], const place *pixels) const
@@ -146,16 +147,17 @@ template <class T, int POOL, int WIDE, int THREADS> struct g_part {
     T g[DOWN][ACROSS];
     uint8_t place[DOWN][ACROSS];
 
-    __device__ inline void load(const pc__cuda_conv &s, const operands<T> &in, const pixels &from, int slot)
+    __device__ inline void load(const pc__cuda_conv &s, const operands<T> &in, const columns &across,
+                                const pixels &from, int slot)
     {
-        const int o = blockIdx.y * WIDE + threadIdx.x % 16, window = threadIdx.x / 16, step = channel_step(s);
+        const int o = across.column + threadIdx.x % 16, window = threadIdx.x / 16, step = channel_step(s);
         const bool behind = needs_y(s);
 #pragma unroll
         for (int i = 0; i < DOWN; i++) {
             const bool mine = WINDOWS % APART == 0 || window + i * APART < WINDOWS;
             const int pixel = slot + (mine ? window + i * APART : 0) * PLACES;
             const long long at = mine ? from.at[pixel] : -1, element = at + (long long)o * step;
-            const int most = at < 0 ? 0 : s.o - o; /* how many channels are there from o on */
+            const int most = at < 0 ? 0 : across.end - o; /* how many channels are there from o on */
 #pragma unroll
             for (int j = 0; j < ACROSS; j++) {
                 const bool there = j * 16 < most;

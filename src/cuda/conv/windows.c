@@ -61,23 +61,15 @@ static bool make_plan(const pc__cuda_groups *s, int direction, plan *p)
     return true;
 }
 
-/* cuDNN's kernels for groups of float32 are few: some take as long as if they multiplied zeros, or each number by itself,
- * where taps are apart. Bounds are from drawn layers on an H200 (docs/kernels-diary.md). */
+/* cuDNN's kernels for groups of float32 are few, and some take as long as if they multiplied zeros. Bounds are from drawn
+ * layers on an H200 (docs/kernels-diary.md). */
 bool pc__convolution_is_for_windows(const pc_stream *stream, const pc__convolution *v, const pc__cuda_groups *s)
 {
     static const double little[PC__CONV_DIRECTIONS] = {
         [PC__CONV_FORWARD] = 48e6, [PC__CONV_INPUT] = 10e6, [PC__CONV_WEIGHTS] = 24e6}; /* bytes of windows */
-    enum { DEEP = 32, WIDE = 96, LARGE = 512 << 20 };
     plan p;
-    if (s->dtype != PC_F32 || s->groups == 1 || !make_plan(s, v->direction, &p) ||
-        pc__convolution_choice(stream, v) == PC_CHOICE_CUDNN)
-        return false;
-    const bool tf32 = pc_matmul_precision_get() == PC_PRECISION_TF32, apart = s->dh > 1 || s->dw > 1;
-    if (p.windows <= little[v->direction])
-        return true;
-    if (v->direction == PC__CONV_INPUT)
-        return apart && (!tf32 || ((s->sh > 1 || s->sw > 1) && p.windows <= LARGE));
-    return v->direction == PC__CONV_FORWARD && !tf32 && (p.w.wide >= WIDE || (p.w.deep >= DEEP && p.w.wide >= DEEP));
+    return s->dtype == PC_F32 && s->groups > 1 && make_plan(s, v->direction, &p) &&
+           pc__convolution_choice(stream, v) != PC_CHOICE_CUDNN && p.windows <= little[v->direction];
 }
 
 /* Scratch memory of this level holds the operands. Our kernel does without a workspace where there is no memory for one. */
