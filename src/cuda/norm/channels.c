@@ -62,11 +62,21 @@ static bool is_wide(const pc__cuda_channels *c)
            c->channels >= 32 && c->channels * c->inner > PC__NORM_COLUMN_NUMBERS;
 }
 
+/* Whether a block's share is of planes of one channel; not where 16-bit planes are read number by number, and blocks are so many
+ * that nothing waits. */
+static bool is_of_planes(const pc__cuda_channels *c)
+{
+    enum { MANY = 1024 };
+    const bool singles = pc__is_half((pc_dtype)c->dtype) && c->inner % 8 != 0;
+    return !c->last && c->own == 1 && c->groups == c->channels && c->spread == 1 && !(singles && c->channels > MANY);
+}
+
 /* Channels last, a block reads sectors of memory for one number each of its own. */
 static bool may_be_long(const pc__cuda_channels *c)
 {
     enum { SIDE_BY_SIDE = 8 };
-    return c->dtype != PC_F64 && c->own * c->groups <= PC__NORM_FEW_BLOCKS && (!c->last || c->groups <= SIDE_BY_SIDE);
+    return c->dtype != PC_F64 &&
+           (is_of_planes(c) || (c->own * c->groups <= PC__NORM_FEW_BLOCKS && (!c->last || c->groups <= SIDE_BY_SIDE)));
 }
 
 static bool is_few(const pc__cuda_channels *c)
@@ -78,12 +88,24 @@ static bool is_few(const pc__cuda_channels *c)
            !is_wide(c) && (each || (!c->dweight.at && !c->dbias.at));
 }
 
+/* Channels that are blocks enough for the multiprocessors, with so little each that waiting for other kernels is much of what
+ * three would take. */
+static bool is_long(const pc__cuda_channels *c)
+{
+    enum { LEAST = 32, SOME = 49152, MANY = 160, MOST = 1 << 17 };
+    const int64_t numbers = c->batches * c->inner;
+    return is_of_planes(c) && c->channels >= LEAST && numbers <= (c->channels >= MANY ? MOST : SOME) &&
+           c->channels * c->inner <= INT_MAX;
+}
+
 /* In one launch, where one will do. */
 static bool at_once(const pc__cuda_channels *c)
 {
     const int64_t rows = c->backward || c->dtype == PC_F64 ? PC__NORM_COLUMN_ROWS_BOTH : PC__NORM_COLUMN_ROWS;
     if (is_few(c))
         c->backward ? pc__cuda_channel_few_backward(c) : pc__cuda_channel_few(c);
+    else if (is_long(c))
+        pc__cuda_channel_long(c);
     else if (is_wide(c) && c->inner <= rows && c->channels <= INT_MAX)
         pc__cuda_channel_columns(c);
     else

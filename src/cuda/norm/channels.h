@@ -55,6 +55,9 @@ void pc__cuda_channel_apply(const pc__cuda_channels *c);
 void pc__cuda_channel_few(const pc__cuda_channels *c);
 void pc__cuda_channel_few_backward(const pc__cuda_channels *c);
 
+/* The same for batch_norm of planes, a block for each channel, which reads its numbers twice. */
+void pc__cuda_channel_long(const pc__cuda_channels *c);
+
 /* The same for batch_norm, channels last, of up to PC__NORM_COLUMN_ROWS_BOTH rows, and forward but in float64 of up to
  * PC__NORM_COLUMN_ROWS, as one tensor fits into registers: what has so many columns that a block for each would read sectors of
  * memory for a number of each. */
