@@ -14,19 +14,19 @@ struct alignas(16) unit16 {
     uint64_t a, b;
 };
 
-/* A thread has AT_ONCE units of the output in a turn, a block's lying side by side: a GPU starts no more than a block in a
+/* A thread has EACH units of the output in a turn, a block's lying side by side: a GPU starts no more than a block in a
  * nanosecond or so, and each unit waits for its index first. I: what counts them. */
-template <class T, class I>
+template <class T, class I, int EACH>
 __global__ void __launch_bounds__(THREADS) select(const __grid_constant__ pc__cuda_picking p, const T *whole, T *picked)
 {
     const I row = static_cast<I>(p.row), count = static_cast<I>(p.count);
-    const I total = static_cast<I>(p.outer) * count * row, step = static_cast<I>(gridDim.x) * (AT_ONCE * blockDim.x);
+    const I total = static_cast<I>(p.outer) * count * row, step = static_cast<I>(gridDim.x) * (EACH * blockDim.x);
     pc::wait_for_earlier();
-    for (I first = static_cast<I>(blockIdx.x) * (AT_ONCE * blockDim.x) + threadIdx.x; first < total; first += step) {
-        const T *from[AT_ONCE];
-        T unit[AT_ONCE];
+    for (I first = static_cast<I>(blockIdx.x) * (EACH * blockDim.x) + threadIdx.x; first < total; first += step) {
+        const T *from[EACH];
+        T unit[EACH];
 #pragma unroll
-        for (int u = 0; u < AT_ONCE; u++) {
+        for (int u = 0; u < EACH; u++) {
             const I at = min(first + u * blockDim.x, total - 1);
             const I entry = at / row, column = at - entry * row, outer = entry / count, i = entry - outer * count;
             const int64_t place = p.index[i];
@@ -36,11 +36,11 @@ __global__ void __launch_bounds__(THREADS) select(const __grid_constant__ pc__cu
                 pc::fault(p.fault, PC__FAULT_INDEX, static_cast<long long>(i), place, p.n);
         }
 #pragma unroll
-        for (int u = 0; u < AT_ONCE; u++)
+        for (int u = 0; u < EACH; u++)
             if (from[u])
                 unit[u] = *from[u];
 #pragma unroll
-        for (int u = 0; u < AT_ONCE; u++)
+        for (int u = 0; u < EACH; u++)
             if (from[u] && first + u * blockDim.x < total)
                 picked[first + u * blockDim.x] = unit[u];
     }
@@ -125,6 +125,7 @@ template <class T> void select_units(const pc__cuda_picking *p, const void *whol
 {
     const int64_t total = p->outer * p->count * p->row;
     const unsigned blocks = blocks_for(p, total), threads = threads_for(total);
+    const unsigned few = static_cast<unsigned>((total + THREADS / 4 - 1) / (THREADS / 4)); /* with a unit a thread */
     const T *from = static_cast<const T *>(whole);
     T *to = static_cast<T *>(picked);
     const int64_t pieces = (p->row + PIECE - 1) / PIECE, piece = (p->row + pieces - 1) / pieces,
@@ -133,10 +134,12 @@ template <class T> void select_units(const pc__cuda_picking *p, const void *whol
         (void)pc::start(select_pieces<T>, static_cast<unsigned>((warps + THREADS / 32 - 1) / (THREADS / 32)), THREADS,
                         p->queue, p->early, *p, static_cast<unsigned>(pieces), static_cast<int>((piece + 31) / 32 * 32),
                         from, to);
+    else if (total <= static_cast<int64_t>(p->multiprocessors) * THREADS) /* all at once: the shortest way counts */
+        (void)pc::start(select<T, uint32_t, 1>, few, THREADS / 4, p->queue, p->early, *p, from, to);
     else if (total < (int64_t(1) << 31))
-        (void)pc::start(select<T, uint32_t>, blocks, threads, p->queue, p->early, *p, from, to);
+        (void)pc::start(select<T, uint32_t, AT_ONCE>, blocks, threads, p->queue, p->early, *p, from, to);
     else
-        (void)pc::start(select<T, uint64_t>, blocks, threads, p->queue, p->early, *p, from, to);
+        (void)pc::start(select<T, uint64_t, AT_ONCE>, blocks, threads, p->queue, p->early, *p, from, to);
 }
 
 template <class T> void put_units(const pc__cuda_picking *p, const void *base, const void *picked, void *whole)
