@@ -49,7 +49,8 @@ typedef struct pc_fit_options {
     int reserved_;
     int epochs;                          /* 0 means 1 */
     pc_loader *test;                     /* measured after every epoch; NULL: not. Where both have classes, these are
-                                          * train's, as far as there are: PC_ERR_ARGUMENT (a loader's class_names) */
+                                          * train's, as far as there are: PC_ERR_ARGUMENT (a loader's class_names).
+                                          * Of the network's outputs there may be more: what it names then is wrong */
     const pc_train_callbacks *callbacks; /* progress, epoch and stop are used; may be NULL */
     /* A file that is written at the end of every epoch and when the stop callback says so: weights, optimiser state,
      * the thread's generator and the position between two batches. With `resume` training goes on from it when it is

@@ -29,14 +29,15 @@ static bool collect(void *context, const pc_batch *batch, const float *logits, i
         const int label = pc__loader_label(c->loader, batch->sample[i]), named = pc__named_class(logits, width);
         a->list[batch->sample[i]] = (pc__answer){label, named, (float)pc__named_probability(logits, width, named),
                                                  logits[width == 1 ? 0 : named]};
-        a->confusion[(size_t)label * (size_t)a->classes + (size_t)named]++;
+        a->confusion[(size_t)label * (size_t)a->classes + (size_t)PC__MIN(named, a->classes - 1)]++;
     }
     return true;
 }
 
+/* A network may name classes that the loader has not: one more stands for all of those. */
 static pc_status make_room(pc__answers *a, const pc_loader *loader)
 {
-    size_t classes = (size_t)pc_loader_class_count(loader), count = (size_t)pc_loader_count(loader);
+    size_t classes = (size_t)pc_loader_class_count(loader) + 1, count = (size_t)pc_loader_count(loader);
     pc__answers_free(a);
     *a = (pc__answers){.classes = (int)classes,
                        .count = (int64_t)count,
@@ -45,12 +46,27 @@ static pc_status make_room(pc__answers *a, const pc_loader *loader)
     return a->list && a->confusion ? PC_OK : PC_ERR_MEMORY;
 }
 
+/* No picture was taken for one of the others. */
+static void drop_others(pc__answers *a)
+{
+    const int classes = a->classes - 1;
+    for (int i = 0; i < classes; i++)
+        if (a->confusion[(size_t)i * (size_t)a->classes + (size_t)classes])
+            return;
+    for (int i = 0; i < classes; i++)
+        memmove(a->confusion + (size_t)i * (size_t)classes, a->confusion + (size_t)i * (size_t)a->classes,
+                (size_t)classes * sizeof *a->confusion);
+    a->classes = classes;
+}
+
 pc_status pc__answers_collect(pc__answers *a, pc_module *net, pc_loader *loader, pc__score *score)
 {
     PC__TRY(make_room(a, loader));
     collecting c = {a, loader};
     pc_status status = pc__score_loader(net, loader, collect, &c, score);
-    if (status != PC_OK)
+    if (status == PC_OK)
+        drop_others(a);
+    else
         pc__answers_free(a);
     return status;
 }

@@ -12,7 +12,7 @@ typedef struct pc__answer {
 } pc__answer;
 
 typedef struct pc__answers {
-    int classes;
+    int classes;        /* the loader's, and where others were named one more behind them, which stands for these */
     int64_t count;      /* pictures of the loader */
     pc__answer *list;   /* of picture i of the loader */
     int64_t *confusion; /* classes x classes: rows truth, columns named */

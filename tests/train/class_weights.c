@@ -1,4 +1,5 @@
-/* Classes of unequal size: what training tells of them, what weights make of them, and which epoch is kept then. */
+/* Classes of unequal size: what training tells of them, what weights make of them, and which epoch is kept then. Classes
+ * that are not tested. */
 #include "group.h"
 
 #include "device.h"
@@ -8,6 +9,7 @@
 #include <paracord/classifier.h>
 #include <paracord/fit.h>
 #include <paracord/log.h>
+#include <paracord/no_grad.h>
 
 enum { CATS = 20, DOGS = 4, BATCH = 6 };
 
@@ -193,6 +195,45 @@ static void in_a_loop_of_ones_own(void **state)
     }
 }
 
+/* Trained on pictures of root/`train`; whatever the test pictures are of three classes, it names the last of its outputs. */
+static pc_epoch_result says_the_last(const char *train, int outputs)
+{
+    pc_module *net = on_device(pc_sequential(pc_flatten(), pc_linear(3 * 8 * 8, outputs)));
+    pc_optimizer *sgd = pc_sgd(net, .lr = 1e-30);
+    pc_loader *learnt = pc_loader(joined(root.s, train).s, .size = 8, .device = test_device()),
+              *tested = pc_loader(joined(root.s, "three").s, .size = 8, .batch = 5, .device = test_device());
+    assert_true(sgd && learnt && tested);
+    pc_tensor *bias = pc_module_parameter(net, "1.bias");
+    PC_NO_GRAD {
+        PC_SCOPE {
+            assert_ok(pc_fill(pc_slice(bias, 0, outputs - 1, outputs, 1), 1000));
+        }
+    }
+    pc_epoch_result last;
+    assert_ok(pc_fit(net, sgd, learnt, PC_OPTIONS(pc_fit_options, .test = tested), &last));
+    pc_loader_free(learnt);
+    pc_loader_free(tested);
+    pc_optimizer_free(sgd);
+    pc_module_free(net);
+    return last;
+}
+
+/* What is named may be a class that the test pictures lack, and one that nothing is called. */
+static void classes_that_are_not_tested(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"cat", "dog", "eel", "fox"};
+    put_classes(placed(root.s, "four/").s, names, 4, 4);
+    put_classes(placed(root.s, "three/").s, names, 3, 4);
+    const pc_epoch_result results[] = {says_the_last("four", 4), says_the_last("three", 5), says_the_last("three", 3)};
+    for (int i = 0; i < 2; i++) {
+        assert_true(results[i].test_accuracy == 0 && results[i].test_balanced_accuracy == 0);
+        assert_int_equal(results[i].never_named, 3);
+    }
+    assert_true(fabs(results[2].test_balanced_accuracy - 1.0 / 3) < 1e-12);
+    assert_int_equal(results[2].never_named, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -200,6 +241,7 @@ int main(void)
         cmocka_unit_test(what_is_never_said_is_told),
         cmocka_unit_test(measured),
         cmocka_unit_test(kept_by_balanced_accuracy),
+        cmocka_unit_test(classes_that_are_not_tested),
         cmocka_unit_test(in_a_loop_of_ones_own),
     };
     return cmocka_run_group_tests_name("train.class_weights", tests, prepare, tidy);
