@@ -37,10 +37,11 @@ typedef struct pc_ddp_options {
 } pc_ddp_options;
 
 /* Train the module's parameters together with the other ranks of the group, which call this with the same network at the
- * same time: parameters and buffers become those of rank 0; gradients of those that collect them now are reduced from now
- * on. The module is where it is to be trained, and stays there; its tensors, the group and the module live as long, and
- * longer than graphs that were recorded meanwhile. The caller owns it. NULL: PC_ERR_STATE where ranks have other networks
- * (names, shapes, dtypes, frozen parameters) or other options, or a parameter is in another one already; PC_ERR_ARGUMENT; PC_ERR_MEMORY; the group's errors. */
+ * same time: parameters and buffers become those of rank 0; gradients of those that collect them now are reduced from
+ * now on, and what they have collected before is dropped (pc_zero_grad). The module is where it is to be trained, and
+ * stays there; its tensors, the group and the module live as long, and longer than graphs that were recorded meanwhile.
+ * The caller owns it. NULL: PC_ERR_STATE where ranks have other networks (names, shapes, dtypes, frozen parameters) or
+ * other options, or a parameter is in another one already; PC_ERR_ARGUMENT; PC_ERR_MEMORY; the group's errors. */
 PC_API PC_MUST_USE pc_ddp *pc_ddp_new(pc_module *module, pc_group *group, pc_ddp_options options);
 #define pc_ddp(...) PC_DDP_(__VA_ARGS__, )
 #define PC_DDP_(module, group, ...) pc_ddp_new((module), (group), PC_OPTIONS(pc_ddp_options, __VA_ARGS__))

@@ -4,6 +4,7 @@
 
 #include "nn/module.h"
 
+#include <paracord/autograd.h>
 #include <paracord/data_parallel.h>
 #include <paracord/no_grad.h>
 
@@ -22,6 +23,8 @@ static pc_status prepare(pc_ddp *d, pc_module *module, pc_group *group, pc_ddp_o
     PC__TRY(pc__narrow_check(how.who, how.dtype));
     PC__TRY(pc__reducer_open(&d->reducer, module, group, how, options.bucket_mb));
     PC__TRY(pc__reducer_share(&d->reducer, true));
+    for (int i = 0; i < d->reducer.count; i++) /* it lies in no bucket */
+        pc_zero_grad(d->reducer.parameter[i]);
     pc__reducer_start(&d->reducer);
     return PC_OK;
 }

@@ -357,6 +357,33 @@ static void what_is_frozen_stays(void **state)
         ranks_work(n, freezes, NULL);
 }
 
+/* A pass in front of pc_ddp, which left a gradient: it is dropped, and the next one's is that of all ranks. */
+static void tries_first(rank_work *r)
+{
+    pc_module *net = pc_linear(2, 1, .no_bias = true);
+    RANK_OK(pc_module_to(net, r->device, PC_F32));
+    pc_ddp *ddp = NULL;
+    PC_SCOPE {
+        pc_tensor *x = pc_full(PC_SHAPE(1, 2), r->rank + 1, PC_F32, r->device);
+        pc_tensor *weight = pc_module_parameter(net, "weight");
+        RANK_OK(pc_backward(pc_sum(pc_forward(net, x))));
+        ddp = pc_ddp(net, r->group);
+        RANK_TRUE(ddp && !pc_grad(weight));
+        RANK_OK(pc_backward(pc_sum(pc_forward(net, x))));
+        RANK_TRUE(pc_item(pc_sum(pc_grad(weight))) == r->size + 1); /* twice the mean of 1, 2, ... */
+    }
+    pc_ddp_free(ddp);
+    pc_module_free(net);
+}
+
+static void what_was_left_before_is_dropped(void **state)
+{
+    (void)state;
+    const int most = ranks_most();
+    for (int n = 1; n <= most && n <= 2; n++)
+        ranks_work(n, tries_first, NULL);
+}
+
 static void clipped_steps(void **state)
 {
     (void)state;
@@ -373,6 +400,7 @@ int main(void)
         cmocka_unit_test(recordings_follow_the_switch),
         cmocka_unit_test(networks_stay),
         cmocka_unit_test(what_is_frozen_stays),
+        cmocka_unit_test(what_was_left_before_is_dropped),
         cmocka_unit_test(zero_stages),
         cmocka_unit_test(computed_again),
         cmocka_unit_test(zero_accumulates),
