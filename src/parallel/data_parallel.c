@@ -41,10 +41,11 @@ static pc_status ready(pc__leaf_set *set, pc__leaf_watch *watch)
     pc_status status = PC_OK;
     if (!c->own->grad)
         return PC_OK;
-    PC_SCOPE {
-        pc_tensor *moved = pc_to(c->own->grad, pc_tensor_device(c->first), (pc_dtype)c->own->dtype, true);
-        status = moved ? pc__leaf_adds(c->first, moved, true) : pc_error_last()->status;
-    }
+    if (pc_requires_grad(c->first)) /* it may have been frozen since it was used */
+        PC_SCOPE {
+            pc_tensor *moved = pc_to(c->own->grad, pc_tensor_device(c->first), (pc_dtype)c->own->dtype, true);
+            status = moved ? pc__leaf_adds(c->first, moved, true) : pc_error_last()->status;
+        }
     pc_zero_grad(c->own);
     return status;
 }
@@ -158,6 +159,16 @@ void pc_data_parallel_free(pc_data_parallel *parallel)
     pc__free(parallel);
 }
 
+/* It collects gradients where the first one does now. */
+static pc_status renew_one(copy *c)
+{
+    const bool trained = pc_requires_grad(c->first);
+    PC__TRY(pc_require_grad(c->own, trained));
+    if (trained)
+        c->own->watch = &c->watch;
+    return pc_copy(c->own, c->first);
+}
+
 static pc_status renew(const pc_data_parallel *p, int i)
 {
     const replica *r = &p->replica[i];
@@ -165,7 +176,7 @@ static pc_status renew(const pc_data_parallel *p, int i)
     pc_module_set_training(r->module, pc_module_is_training(p->replica[0].module));
     PC_NO_GRAD {
         for (int k = 0; k < r->count && status == PC_OK; k++)
-            status = pc_copy(r->copies[k].own, r->copies[k].first);
+            status = renew_one(&r->copies[k]);
     }
     return status;
 }

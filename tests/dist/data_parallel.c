@@ -80,6 +80,34 @@ static void results_are_those_of_one_device(void **state)
             compare(n, samples);
 }
 
+/* The parameters of the first count: frozen in front of the forward pass, behind it, and trained again. */
+static void what_is_frozen_stays(void **state)
+{
+    (void)state;
+    pc_module *nets[] = {plain(0), plain(1)};
+    assert_ok(pc_module_freeze(nets[0], "0.*"));
+    assert_ok(pc_module_freeze(nets[1], "1.*"));
+    pc_data_parallel *parallel = pc_data_parallel_new(nets, 2);
+    assert_not_null_ok(parallel);
+    pc_tensor *first = pc_module_parameter(nets[0], "0.weight"), *last = pc_module_parameter(nets[0], "1.bias");
+    for (int step = 0; step < 3; step++)
+        PC_SCOPE {
+            if (step == 2)
+                assert_ok(pc_module_unfreeze(nets[0], "0.*"));
+            pc_tensor *y = pc_data_parallel_forward(parallel, pc_ones(PC_SHAPE(4, IN), PC_F32, device_of(0)));
+            if (step == 1)
+                assert_ok(pc_module_freeze(nets[0], "1.*"));
+            assert_ok(pc_backward(pc_sum(y)));
+            assert_true((pc_grad(first) != NULL) == (step == 2));
+            assert_true((pc_grad(last) != NULL) == (step == 0));
+            if (step == 0) /* by both pieces */
+                assert_close(pc_item(pc_max(pc_grad(last))), 4, 0);
+        }
+    pc_data_parallel_free(parallel);
+    pc_module_free(nets[0]);
+    pc_module_free(nets[1]);
+}
+
 static void what_cannot_be(void **state)
 {
     (void)state;
@@ -101,6 +129,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_those_of_one_device),
+        cmocka_unit_test(what_is_frozen_stays),
         cmocka_unit_test_teardown(what_cannot_be, nothing_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
