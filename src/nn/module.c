@@ -194,6 +194,16 @@ void pc_module_set_training(pc_module *module, bool training)
         pc_module_set_training(module->children[i].object, training);
 }
 
+void pc__module_set_modes(pc_module *module, const pc_module *like)
+{
+    pc__watch_asked(like);
+    pc__watch_told(module);
+    atomic_store_explicit(&module->training, atomic_load_explicit(&like->training, memory_order_relaxed),
+                          memory_order_relaxed);
+    for (int i = 0; i < module->child_count; i++)
+        pc__module_set_modes(module->children[i].object, i < like->child_count ? like->children[i].object : like);
+}
+
 static _Thread_local int evaluating;
 
 pc__evaluating pc__evaluate_enter(void)

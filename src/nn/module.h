@@ -55,6 +55,10 @@ pc_status pc__module_visit_state(pc_module *module, pc__visit_fn visit, void *co
 pc_status pc__module_each(pc_module *module, pc__visit_fn visit, void *context);
 pc_status pc__module_each_state(pc_module *module, pc__visit_fn visit, void *context);
 
+/* Each module of a network gets the mode of that in the same place of one of the same kind, or where that has none, of the one
+ * that it would be in. */
+void pc__module_set_modes(pc_module *module, const pc_module *like);
+
 /* Until it is left, all modules are in evaluation mode for the calling thread: asking a network changes nothing of it
  * that others could see. */
 typedef struct pc__evaluating {

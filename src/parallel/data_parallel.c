@@ -173,7 +173,7 @@ static pc_status renew(const pc_data_parallel *p, int i)
 {
     const replica *r = &p->replica[i];
     pc_status status = PC_OK;
-    pc_module_set_training(r->module, pc_module_is_training(p->replica[0].module));
+    pc__module_set_modes(r->module, p->replica[0].module);
     PC_NO_GRAD {
         for (int k = 0; k < r->count && status == PC_OK; k++)
             status = renew_one(&r->copies[k]);

@@ -108,6 +108,37 @@ static void what_is_frozen_stays(void **state)
     pc_module_free(nets[1]);
 }
 
+/* As PyTorch's replicas: a normalisation that is not trained, in a network that is. */
+static void each_layer_has_its_mode(void **state)
+{
+    (void)state;
+    pc_module *nets[2];
+    for (int i = 0; i < 2; i++) {
+        nets[i] = pc_sequential(pc_sequential(pc_linear(IN, 8), pc_batch_norm1d(8)), pc_dropout(0.5));
+        assert_not_null_ok(nets[i]);
+        assert_ok(pc_module_to(nets[i], device_of(i), PC_F32));
+    }
+    pc_data_parallel *parallel = pc_data_parallel_new(nets, 2);
+    assert_not_null_ok(parallel);
+    for (int mode = 0; mode < 16; mode++)
+        PC_SCOPE {
+            pc_module_set_training(nets[0], mode & 1);
+            pc_module_set_training(pc_module_child(nets[0], 0), mode & 2);
+            pc_module_set_training(pc_module_child_named(nets[0], "0.1"), mode & 4);
+            pc_module_set_training(pc_module_child(nets[0], 1), mode & 8);
+            pc_tensor *x = pc_ones(PC_SHAPE(4, IN), PC_F32, device_of(0));
+            assert_not_null_ok(pc_data_parallel_forward(parallel, x));
+            assert_true(pc_module_is_training(nets[1]) == !!(mode & 1));
+            assert_true(pc_module_is_training(pc_module_child(nets[1], 0)) == !!(mode & 2));
+            assert_true(pc_module_is_training(pc_module_child_named(nets[1], "0.0")) == !!(mode & 2));
+            assert_true(pc_module_is_training(pc_module_child_named(nets[1], "0.1")) == !!(mode & 4));
+            assert_true(pc_module_is_training(pc_module_child(nets[1], 1)) == !!(mode & 8));
+        }
+    pc_data_parallel_free(parallel);
+    pc_module_free(nets[0]);
+    pc_module_free(nets[1]);
+}
+
 static void what_cannot_be(void **state)
 {
     (void)state;
@@ -130,6 +161,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_those_of_one_device),
         cmocka_unit_test(what_is_frozen_stays),
+        cmocka_unit_test(each_layer_has_its_mode),
         cmocka_unit_test_teardown(what_cannot_be, nothing_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
