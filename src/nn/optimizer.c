@@ -146,14 +146,15 @@ static pc_status measure_norm(pc_optimizer *o, int used)
             "pc_optimizer_step: the network is cut up among ranks, each of which would clip by its own part's "
             "norm; pc_tensor_parallel_clip in the place of pc_optimizer_set_clip clips by the whole one's");
     if (pc__optimizer_number_lost(o->clip)) {
+        const pc_device device = o->count ? pc_tensor_device(o->parameters[0]) : pc_device_current();
         pc_tensor_free(o->clip);
         PC_SCOPE {
-            o->clip = pc_tensor_retain(pc_zeros(PC_SHAPE(2), PC_F64, pc_tensor_device(o->parameters[0])));
+            o->clip = pc_tensor_retain(pc_zeros(PC_SHAPE(2), PC_F64, device));
         }
         if (!o->clip)
             return pc_error_last()->status;
     }
-    PC__TRY(pc__gradient_norm(o->clip, o->work + used, used, o->clip_norm));
+    PC__TRY(used ? pc__gradient_norm(o->clip, o->work + used, used, o->clip_norm) : pc_fill(o->clip, 0));
     return o->whole_norm ? o->whole_norm(o->whole, o->clip, o->clip_norm) : PC_OK;
 }
 
@@ -276,8 +277,8 @@ pc_status pc__optimizer_step(pc_optimizer *o, pc_tensor *numbers)
 {
     PC__TRY(pc__optimizer_in_place(o));
     const int used = line_up(o);
-    if (!used)
-        return PC_OK;
+    if (!used) /* others with gradients wait for this part of the norm */
+        return o->whole_norm && o->clip_norm > 0 ? measure_norm(o, 0) : PC_OK;
     PC__TRY(pc__optimizer_sound(o));
     PC__TRY(count_changes(o));
     o->settings.count = used;

@@ -89,7 +89,10 @@ static void odd_stages(rank_work *r)
     if (r->rank == 0)
         RANK_OK(pc_module_freeze(net, "*"));
     pc_pipeline *pipe = pc_pipeline(net, r->group, mean_square, NULL, .microbatches = 2, .share_loss = true);
-    RANK_TRUE(pipe);
+    pc_optimizer *sgd = pc_sgd(net, .lr = 0.1);
+    RANK_TRUE(pipe && sgd);
+    RANK_OK(pc_optimizer_set_clip(sgd, PC_CLIP_NORM, 1e-3));
+    RANK_OK(pc_group_set_timeout(r->group, 60));
     PC_SCOPE {
         float loss = -1;
         pc_tensor *x = pc_full(PC_SHAPE(4, 1), start, PC_F32, r->device), *mean;
@@ -99,7 +102,15 @@ static void odd_stages(rank_work *r)
         RANK_TRUE((pc_module_parameter_elements(net) == 2) == (r->rank != 1));
         if (r->rank == 2)
             RANK_TRUE(pc_grad(pc_module_parameter(net, "weight")));
+        pc_tensor *norms = pc_zeros(PC_SHAPE(3), PC_F64, r->device);
+        double norm, all[3];
+        RANK_OK(pc_pipeline_update(pipe, sgd));
+        RANK_OK(pc_optimizer_gradient_norm(sgd, &norm));
+        RANK_OK(pc_group_all_gather(r->group, norms, pc_full(PC_SHAPE(1), norm, PC_F64, r->device)));
+        RANK_OK(pc_read(norms, all, sizeof all));
+        RANK_TRUE(norm > 0 && all[0] == norm && all[1] == norm && all[2] == norm);
     }
+    pc_optimizer_free(sgd);
     pc_pipeline_free(pipe);
     pc_module_free(net);
 }
