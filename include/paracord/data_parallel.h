@@ -60,12 +60,13 @@ PC_API PC_MUST_USE pc_status pc_ddp_share_buffers(pc_ddp *ddp);
 /* --- batch normalisations by the samples of all ranks --- */
 
 /* From now on the batch that the layer (pc_batch_norm1d, pc_batch_norm2d) is trained with is that of all ranks of the group
- * together: PyTorch's SyncBatchNorm. All ranks run it at the same time, with as many samples each as they have, none
- * too: what it gives, its running statistics and the gradient of its input are those of one device with all samples; weight
- * and bias have the gradients of this rank's samples, as everywhere under pc_ddp. One exchange of 2 channels + 1 numbers on
- * the way there, one of 2 channels on the way back. Evaluation is each rank's own. NULL: the layer is by itself again. The
- * group is not owned: it lives as long as the layer, or NULL takes its place, and longer than steps that were recorded.
- * PC_ERR_ARGUMENT for other modules. */
+ * together: PyTorch's SyncBatchNorm. All ranks run it at the same time, with as many samples each as they have, none too
+ * (in pc_fit those are none that a rank without a part of a batch gets in its place): what it gives, its running
+ * statistics and the gradient of its input are those of one device with all samples; weight and bias have the gradients
+ * of this rank's samples, as everywhere under pc_ddp. One exchange of 2 channels + 1 numbers on the way there, one of 2
+ * channels on the way back. Evaluation is each rank's own. NULL: the layer is by itself again. The group is not owned:
+ * it lives as long as the layer, or NULL takes its place, and longer than steps that were recorded. PC_ERR_ARGUMENT for
+ * other modules. */
 PC_API PC_MUST_USE pc_status pc_batch_norm_set_group(pc_module *layer, pc_group *group);
 
 /* The same of all batch normalisations of a network; how many there are. */

@@ -135,7 +135,8 @@ PC_API PC_MUST_USE pc_status pc_loader_seek(pc_loader *loader, int64_t epoch, in
  * again. Order and batches are those of the whole: the same for any number of ranks, and so is what pc_loader_seek means.
  * A batch is cut into parts that follow each other, as equal as can be, the first ones larger by one. A mean over a part,
  * times part * size / whole, has as its mean over the ranks the mean over the whole batch. Where a batch has fewer samples
- * than there are ranks, the others get its first sample: n is 1 and part 0, and by that weight it counts for nothing.
+ * than there are ranks, the others get its first sample: n is 1 and part 0, and by that weight it counts for nothing, in
+ * pc_fit for the norms of all ranks' samples (pc_sync_batch_norm) neither; a loop of one's own leaves such batches out then.
  * Facts of the loader are those of the whole; pc_evaluate measures the rank's samples. Ends the batch that is out.
  * PC_ERR_ARGUMENT. */
 PC_API PC_MUST_USE pc_status pc_loader_share(pc_loader *loader, int rank, int size);

@@ -86,6 +86,10 @@ pc_tensor *pc__channels_arranged(pc_tensor *x);
 pc_tensor *pc__shared_norm(pc_tensor *x, pc_tensor *const *running, pc_tensor *tracked, pc_tensor *weight,
                            pc_tensor *bias, double momentum, double eps, const pc__norm_peers *peers);
 
+/* Until it is called with false: what this thread gives to such norms stands in for no samples. It goes through them as the
+ * others do, and counts for nothing. */
+void pc__shared_norm_stand_in(bool on);
+
 /* Running mean and variance, and the count of batches unless it is NULL, go on by what was found. */
 pc_status pc__running_step(pc_tensor *const *running, pc_tensor *tracked, pc_tensor *const *found, double share,
                            double unbiased);

@@ -11,9 +11,17 @@
 typedef struct shared {
     pc__channel_norm_attributes norm; /* of the forward pass */
     pc__norm_peers peers;
+    bool stands_in; /* for no samples */
 } shared;
 
 enum { Y, X, MEAN, VARIANCE, NUMBERS, FIRST, INPUTS = 7 }; /* inputs of the record; weight and bias from FIRST on */
+
+static _Thread_local bool stands_in;
+
+void pc__shared_norm_stand_in(bool on)
+{
+    stands_in = on;
+}
 
 /* Of the channels of this part [1, 2 channels + 1]: mean, sum of squares off it; and how many numbers each has. */
 static pc_tensor *own_statistics(pc_tensor *x)
@@ -22,7 +30,7 @@ static pc_tensor *own_statistics(pc_tensor *x)
     const pc_dtype dtype = pc__norm_dtype(x->dtype);
     const pc_device device = pc_tensor_device(x);
     pc_tensor *out[PC__OUT_MAX] = {NULL};
-    if (!n)
+    if (!n || stands_in)
         return pc_zeros(PC_SHAPE(1, 2 * c + 1), dtype, device);
     pc__channel_norm_attributes a = {.groups = c};
     if (pc__channel_norm(PC__OP_batch_norm, x, NULL, NULL, NULL, &a, out) != PC_OK)
@@ -81,6 +89,8 @@ static pc_tensor *centered(const pc__grad *grad, pc_tensor *plain, pc_tensor *su
 {
     const shared *s = grad->attributes;
     pc_tensor *x = grad->in[X], *mean = grad->in[MEAN];
+    if (s->stands_in) /* the statistics do not depend on it */
+        return pc__as_dtype(plain, (pc_dtype)x->dtype);
     const int64_t c = pc_tensor_count(mean);
     pc_tensor *rstd = pc_rsqrt(pc_add_scalar(grad->in[VARIANCE], s->norm.eps));
     pc_tensor *scale = weight ? pc_mul(rstd, pc__as_dtype(weight, pc_tensor_dtype(mean))) : rstd;
@@ -136,7 +146,7 @@ static pc_tensor *record(pc_tensor **in, pc_tensor *weight, pc_tensor *bias, con
 pc_tensor *pc__shared_norm(pc_tensor *x, pc_tensor *const *running, pc_tensor *tracked, pc_tensor *weight,
                            pc_tensor *bias, double momentum, double eps, const pc__norm_peers *peers)
 {
-    shared s = {.norm = {.groups = x->shape[1], .eps = eps}, .peers = *peers};
+    shared s = {.norm = {.groups = x->shape[1], .eps = eps}, .peers = *peers, .stands_in = stands_in};
     pc_tensor *in[INPUTS] = {NULL}, *out[PC__OUT_MAX] = {NULL}, *result = NULL;
     PC_SCOPE {
         in[X] = pc__channels_arranged(x);

@@ -5,6 +5,7 @@
 #include "parallel/pipeline.h"
 #include "parallel/zero_state.h"
 #include "nn/optimizer.h"
+#include "ops/norm.h"
 #include "ops/scale.h"
 #include "ops/table.h"
 
@@ -169,6 +170,7 @@ static pc_status learn_parts(pc__fit *fit, const pc_batch *batch)
     const int parts = pc__fit_parts(fit, batch->whole);
     pc_tensor *total;
     pc_status status = count_all(fit, batch, parts, &total);
+    pc__shared_norm_stand_in(fit->group && !batch->part);
     for (int i = 0; i < parts && status == PC_OK; i++) {
         if (fit->ddp)
             pc__ddp_hold(fit->ddp, i < parts - 1);
@@ -176,6 +178,7 @@ static pc_status learn_parts(pc__fit *fit, const pc_batch *batch)
             status = learn_part(fit, batch, i, parts, total);
         }
     }
+    pc__shared_norm_stand_in(false);
     if (fit->ddp)
         pc__ddp_hold(fit->ddp, false);
     for (int i = 0; i < fit->optimizer->count && status != PC_OK && parts > 1; i++)

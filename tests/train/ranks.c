@@ -25,6 +25,15 @@ static void pictured(void **state)
     ranks_learn_what_one_learns((job){.kind = PICTURES});
 }
 
+/* Batches have fewer samples than there are ranks: the last one, or all (in float64: norms of so few carry rounding far). */
+static void normed_together(void **state)
+{
+    (void)state;
+    ranks_learn_what_one_learns((job){.kind = TENSORS, .norm = true, .sync = true, .batch = 11});
+    ranks_learn_what_one_learns(
+        (job){.kind = PRICES, .norm = true, .sync = true, .batch = 3, .count = 24, .dtype = PC_F64});
+}
+
 static void chosen(void **state)
 {
     (void)state;
@@ -126,10 +135,10 @@ static void one_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(labelled),  cmocka_unit_test(priced),    cmocka_unit_test(pictured),
-        cmocka_unit_test(chosen),    cmocka_unit_test(alike),     cmocka_unit_test(at_another_number),
-        cmocka_unit_test(stopped),   cmocka_unit_test(no_number), cmocka_unit_test(other_data),
-        cmocka_unit_test(one_fails),
+        cmocka_unit_test(labelled),          cmocka_unit_test(priced),    cmocka_unit_test(normed_together),
+        cmocka_unit_test(pictured),          cmocka_unit_test(chosen),    cmocka_unit_test(alike),
+        cmocka_unit_test(at_another_number), cmocka_unit_test(stopped),   cmocka_unit_test(no_number),
+        cmocka_unit_test(other_data),        cmocka_unit_test(one_fails),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

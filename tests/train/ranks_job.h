@@ -35,9 +35,11 @@ typedef enum kind { TENSORS, PICTURES, PRICES, HOST } kind;
 typedef struct job {
     kind kind;
     bool norm, adam, frozen;
+    bool sync;    /* norms are by the samples of all ranks */
     bool ignored; /* labels count for nothing here and there, and in all of some batches' parts */
     double mixup, dropout;
     int epochs, early_stop, batch;
+    int count; /* of samples that are no pictures, 0: COUNT */
     pc_mixed mixed;
     pc_dtype dtype; /* of the network, 0: float32; of PRICES its data's, too */
     const char *checkpoint;
@@ -64,6 +66,11 @@ static inline pc_tensor *values(int n, int width, int bad)
     if (bad)
         x[bad * width] = NAN;
     return pc_from_data(x, PC_SHAPE(n, width), PC_F32, PC_DEVICE_CPU);
+}
+
+static inline int count_of(const job *j)
+{
+    return j->kind == PICTURES ? 9 : j->count ? j->count : COUNT;
 }
 
 static inline pc_dtype dtype_of(const job *j)
@@ -102,7 +109,7 @@ static inline pc_loader *samples(const job *j, pc_device device, bool training, 
                                  uint64_t seed)
 {
     pc_loader *loader = NULL;
-    const int n = training ? COUNT : TESTED;
+    const int n = training ? count_of(j) : TESTED;
     const pc_samples made = {.count = n,
                              .fields = 2,
                              .field = {{PC_F32, PC_SHAPE(WIDTH)}, {.dtype = PC_I64}},
@@ -195,6 +202,8 @@ static inline pc_status train(const job *j, pc_group *group, int rank, pc_device
     pc_status status = training && test && net ? pc_module_to(net, device, dtype_of(j)) : pc_error_last()->status;
     if (status == PC_OK && j->frozen)
         status = pc_module_freeze(net, "0.*");
+    if (status == PC_OK && j->sync && group)
+        status = pc_sync_batch_norm(net, group) == 1 ? PC_OK : PC_ERR_STATE;
     pc_zero *zero = NULL;
     if (status == PC_OK && j->zero && group && !(zero = pc_zero(net, group, .stage = j->zero, .bucket_mb = 1e-4)))
         status = pc_error_last()->status;
@@ -259,7 +268,7 @@ static inline void work(rank_work *r)
     RANK_TRUE(r->rank ? !w.epochs && !w.progressed : w.epochs > 0 && w.progressed > 0);
     if (!r->rank) {
         RANK_TRUE(near(w.loss, j->want.loss, 1e-5));
-        RANK_TRUE(w.done == (j->kind == PICTURES ? 9 : COUNT));
+        RANK_TRUE(w.done == count_of(j));
     }
 }
 
