@@ -120,8 +120,9 @@ typedef struct pc_fit_options {
      * -100. A batch of fewer samples in some rank than parts has as many parts as that. In a group the gradients are
      * exchanged once a batch, with `zero` once a part. */
     int accumulate;
-    /* The learning rate of each step, over all epochs (schedule.h); .steps 0 means all of them, .lr 0 the optimiser's.
-     * Without a kind the optimiser's rate stays. */
+    /* The learning rate of each step, over all epochs (schedule.h); .steps 0 means all of them, .lr 0 the one that the
+     * program gave the optimiser (its constructor, pc_optimizer_set_lr), not where a schedule has left it. Without a kind the
+     * optimiser's rate stays. */
     pc_schedule schedule;
 } pc_fit_options;
 

@@ -120,7 +120,7 @@ pc_status pc_keras_load_optimizer(const char *path, pc_optimizer *optimizer)
     }
     if (status == PC_OK) {
         pc__optimizer_adopt(optimizer, t->iterations);
-        optimizer->settings.lr = t->learning_rate;
+        optimizer->settings.lr = optimizer->given_lr = t->learning_rate;
     }
     pc__keras_free(&model);
     return status;

@@ -35,6 +35,7 @@ pc_optimizer *pc__optimizer_new(pc_module *module, const char *name, int slots, 
         return NULL;
     o->name = name;
     o->settings = *settings;
+    o->given_lr = settings->lr;
     o->slots = slots;
     o->is_part = module->is_part;
     o->hosted = module->hosted;

@@ -9,18 +9,19 @@ struct pc_optimizer {
     const char *name; /* "sgd", "adam", "adamw", "rmsprop", "lion" */
     pc_status (*step)(pc_tensor **tensors, int n, const pc__step_attributes *attributes);
     pc__step_attributes settings; /* step counts the updates made */
-    int count;                    /* parameters */
-    int slots;                    /* values kept per parameter: see ops/step.h */
-    pc_tensor **parameters;       /* count, one reference each */
-    pc_parameter *names;          /* count, names alone */
-    uint8_t *group;               /* count: of settings.group */
-    pc_tensor **state;            /* slots * count: slot 0 of every parameter, then slot 1 */
-    pc_tensor **work;             /* (2 + slots) * count + PC__STEP_EXTRAS, for the call */
-    double clip_norm;             /* the most; 0: gradients are taken as they are */
-    pc_tensor *clip;              /* float64 [2], what pc__gradient_norm leaves; NULL: not yet */
-    bool is_part;                 /* of the module's parameters others have other parts */
-    bool apart;                   /* of some of its parameters others have other parts (pc__named) */
-    bool hosted;                  /* state lies in pinned host memory (pc__storage_hosted) */
+    double given_lr;        /* the rate that the program gave it last, whatever a schedule of pc_fit has made of it */
+    int count;              /* parameters */
+    int slots;              /* values kept per parameter: see ops/step.h */
+    pc_tensor **parameters; /* count, one reference each */
+    pc_parameter *names;    /* count, names alone */
+    uint8_t *group;         /* count: of settings.group */
+    pc_tensor **state;      /* slots * count: slot 0 of every parameter, then slot 1 */
+    pc_tensor **work;       /* (2 + slots) * count + PC__STEP_EXTRAS, for the call */
+    double clip_norm;       /* the most; 0: gradients are taken as they are */
+    pc_tensor *clip;        /* float64 [2], what pc__gradient_norm leaves; NULL: not yet */
+    bool is_part;           /* of the module's parameters others have other parts */
+    bool apart;             /* of some of its parameters others have other parts (pc__named) */
+    bool hosted;            /* state lies in pinned host memory (pc__storage_hosted) */
     /* Where others have parts of the gradients: makes of clip, which has this part's norm, what all of them give; NULL: there
      * are no others. */
     pc_status (*whole_norm)(void *context, pc_tensor *clip, double most);

@@ -17,7 +17,7 @@ void pc_optimizer_set_lr(pc_optimizer *optimizer, double lr)
         (void)pc__fail(PC_ERR_ARGUMENT, "pc_optimizer_set_lr: lr %g must be at least 0 and finite; it stays %g", lr,
                        optimizer->settings.lr);
     else if (pc__optimizer_allows("pc_optimizer_set_lr", "a rate that the host sets") == PC_OK)
-        optimizer->settings.lr = lr;
+        optimizer->settings.lr = optimizer->given_lr = lr;
 }
 
 pc_status pc_optimizer_set_clip(pc_optimizer *optimizer, pc_clip_kind kind, double most)

@@ -91,6 +91,8 @@ static void adopt(const pc__checkpoint_file *file, pc__fit *fit)
     fit->drawn = fit->at.score;
     pc__optimizer_adopt(fit->optimizer, h->step);
     fit->optimizer->settings.lr = h->lr;
+    if (fit->schedule.steps == 0) /* nothing but the program changes it */
+        fit->optimizer->given_lr = h->lr;
     pc_generator_set((pc_generator){h->seed, h->draws});
 }
 

@@ -91,7 +91,9 @@ static pc_status set_rate(pc__fit *fit)
     const double rate = pc_schedule_lr(&fit->schedule, step);
     if (isnan(rate))
         return pc_error_last()->status;
+    const double given = fit->optimizer->given_lr;
     pc_optimizer_set_lr(fit->optimizer, rate);
+    fit->optimizer->given_lr = given;
     return PC_OK;
 }
 

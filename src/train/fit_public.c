@@ -4,6 +4,7 @@
 
 #include "data/gather.h"
 #include "nn/module.h"
+#include "nn/optimizer.h"
 #include "tensor/tensor.h"
 
 #include <math.h>
@@ -117,7 +118,7 @@ static pc_status set_watch(pc__best *best, const pc__fit *fit, const pc_fit_opti
                           watch);
 }
 
-/* What it leaves open: all steps, and the optimiser's rate. */
+/* What it leaves open: all steps, and the rate that the program gave the optimiser, which a schedule may have changed. */
 static pc_status set_schedule(pc__fit *fit, const pc_fit_options *o)
 {
     if (o->schedule.kind == PC_SCHEDULE_CONSTANT && o->schedule.warmup == 0)
@@ -126,7 +127,7 @@ static pc_status set_schedule(pc__fit *fit, const pc_fit_options *o)
     if (fit->schedule.steps == 0)
         fit->schedule.steps = fit->epochs * pc_loader_batches(fit->train);
     if (fit->schedule.lr == 0)
-        fit->schedule.lr = pc_optimizer_lr(fit->optimizer);
+        fit->schedule.lr = fit->optimizer->given_lr;
     return isnan(pc_schedule_lr(&fit->schedule, 0)) ? pc_error_last()->status : PC_OK;
 }
 
