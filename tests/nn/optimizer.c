@@ -99,6 +99,37 @@ static void steps_as_pytorch(void **state)
 }
 
 /* Two halves of a batch and one step are one whole batch and one step. */
+/* No decay is no term of the sum: 0 times infinity would be none. */
+static void infinite_weights_stay(void **state)
+{
+    (void)state;
+    static const pc_dtype dtypes[] = {PC_F32, PC_F64, PC_BF16, PC_F16};
+    static const double start[N] = {-INFINITY, INFINITY, 1, -2, 3}, gradient[N] = {0, 1, -1, 0.5, 0};
+    for (int i = 0; i < 4; i++)
+        for (int kind = 0; kind < 6; kind++) {
+            pc_module *module = weight(start, dtypes[i]);
+            pc_tensor *w = pc_module_parameter(module, "w");
+            pc_optimizer *o = kind == 0   ? pc_sgd(module, .lr = 0.1)
+                              : kind == 1 ? pc_sgd(module, .lr = 0.1, .momentum = 0.9, .nesterov = true)
+                              : kind == 2 ? pc_adam(module, .lr = 0.1)
+                              : kind == 3 ? pc_adamw(module, .lr = 0.1)
+                              : kind == 4 ? pc_rmsprop(module, .lr = 0.1, .momentum = 0.9)
+                                          : pc_lion(module, .lr = 0.1);
+            assert_not_null_ok(o);
+            for (int step = 0; step < 3; step++) {
+                give(w, gradient);
+                assert_ok(pc_optimizer_step(o));
+            }
+            double *got = values_of(w);
+            for (int k = 0; k < N; k++)
+                if (!(k < 2 ? got[k] == start[k] : isfinite(got[k])))
+                    fail_msg("optimiser %d, %s, element %d: %g", kind, pc_dtype_name(dtypes[i]), k, got[k]);
+            free(got);
+            pc_optimizer_free(o);
+            pc_module_free(module);
+        }
+}
+
 static void gradients_add_up(void **state)
 {
     (void)state;
@@ -258,9 +289,13 @@ static void wrong_settings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_as_pytorch),       cmocka_unit_test(gradients_add_up),
-        cmocka_unit_test(steps_of_many_elements), cmocka_unit_test(parameters_of_several_dtypes),
-        cmocka_unit_test(shared_parameters_once), cmocka_unit_test(changed_values_are_noticed),
+        cmocka_unit_test(steps_as_pytorch),
+        cmocka_unit_test(infinite_weights_stay),
+        cmocka_unit_test(gradients_add_up),
+        cmocka_unit_test(steps_of_many_elements),
+        cmocka_unit_test(parameters_of_several_dtypes),
+        cmocka_unit_test(shared_parameters_once),
+        cmocka_unit_test(changed_values_are_noticed),
         cmocka_unit_test(wrong_settings),
     };
     return cmocka_run_group_tests_name("nn.optimizer", tests, NULL, NULL);

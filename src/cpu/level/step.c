@@ -22,6 +22,11 @@ typedef struct pieces {
 #define TAKEN(T, g)                                                                                                    \
     T d = (g)*factor;                                                                                                  \
     d = d < -bound ? -bound : d > bound ? bound : d;
+/* 0 times an infinite weight is no number, and is left out (a weight that is none stays so). A branch would have each loop be
+ * compiled twice. */
+#define DECAYED(T, p)                                                                                                  \
+    const T w = decay * (p);                                                                                           \
+    d = w == w ? d + w : d;
 #define SHARED(T)                                                                                                      \
     const T lr = (T)q->lr, decay = (T)q->decay, keep = (T)q->keep, factor = (T)q->factor, bound = (T)q->bound,         \
             b1 = (T)q->a->beta1, b2 = (T)q->a->beta2, c1 = (T)(1 - q->a->beta1), c2 = (T)(1 - q->a->beta2),            \
@@ -38,7 +43,7 @@ typedef struct pieces {
         const bool first = q->step == 1, nesterov = q->a->nesterov != 0;                                               \
         for (int64_t i = 0; i < n; i++) {                                                                              \
             TAKEN(T, g[i])                                                                                             \
-            d = d + decay * p[i];                                                                                      \
+            DECAYED(T, p[i])                                                                                           \
             if (v) {                                                                                                   \
                 v[i] = first ? d : momentum * v[i] + d;                                                                \
                 d = nesterov ? d + momentum * v[i] : v[i];                                                             \
@@ -51,7 +56,7 @@ typedef struct pieces {
         SHARED(T)                                                                                                      \
         for (int64_t i = 0; i < n; i++) {                                                                              \
             TAKEN(T, g[i])                                                                                             \
-            d = d + decay * p[i];                                                                                      \
+            DECAYED(T, p[i])                                                                                           \
             const T m1 = b1 * m[i] + c1 * d, v1 = b2 * v[i] + c2 * d * d;                                              \
             m[i] = m1;                                                                                                 \
             v[i] = v1;                                                                                                 \
@@ -63,7 +68,7 @@ typedef struct pieces {
         SHARED(T)                                                                                                      \
         for (int64_t i = 0; i < n; i++) {                                                                              \
             TAKEN(T, g[i])                                                                                             \
-            d = d + decay * p[i];                                                                                      \
+            DECAYED(T, p[i])                                                                                           \
             s[i] = b2 * s[i] + c2 * d * d;                                                                             \
             d = d / (root(s[i]) + epsilon);                                                                            \
             if (v)                                                                                                     \

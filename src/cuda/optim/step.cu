@@ -57,12 +57,18 @@ template <class Rule, class T> __device__ inline void count(const update<T> &u, 
         now.inverse_root2 = (T)(1 / sqrt(1 - pc__power(u.beta2, step)));
 }
 
+/* No decay is no term: an infinite weight times 0 is no number. */
+template <class T> __device__ inline T decayed(const moment<T> &now, T p, T g)
+{
+    return now.decay != 0 ? g + now.decay * p : g;
+}
+
 /* Each updates a number of a parameter by its gradient; s1 and s2: which slots there are. */
 template <class T> struct sgd {
     static constexpr bool counts = false;
     static __device__ inline void apply(const update<T> &u, const moment<T> &now, bool s1, bool, T &p, T g, T &v, T &)
     {
-        T d = g + now.decay * p;
+        T d = decayed(now, p, g);
         if (s1) {
             v = now.first ? d : u.momentum * v + d;
             d = u.nesterov ? d + u.momentum * v : v;
@@ -75,7 +81,7 @@ template <class T> struct adam {
     static constexpr bool counts = true;
     static __device__ inline void apply(const update<T> &u, const moment<T> &now, bool, bool, T &p, T g, T &m, T &v)
     {
-        const T d = g + now.decay * p;
+        const T d = decayed(now, p, g);
         m = u.b1 * m + u.c1 * d;
         v = u.b2 * v + u.c2 * d * d;
         p = now.keep * p - now.size * m / (root_of(v) * now.inverse_root2 + u.epsilon);
@@ -86,7 +92,7 @@ template <class T> struct rmsprop {
     static constexpr bool counts = false;
     static __device__ inline void apply(const update<T> &u, const moment<T> &now, bool, bool s2, T &p, T g, T &s, T &v)
     {
-        T d = g + now.decay * p;
+        T d = decayed(now, p, g);
         s = u.b2 * s + u.c2 * d * d;
         d = d / (root_of(s) + u.epsilon);
         if (s2)
