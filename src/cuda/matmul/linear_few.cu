@@ -3,7 +3,7 @@
  * all its loads under way before it uses the first, straight into registers, and the sums are plain ones in floats,
  * always in the same order, which does not depend on how the numbers lie in memory.
  *
- * Forward, each element of y has a block, of as many warps as its sum is long. Backward, a warp has 128 columns: of
+ * Forward, each element of y has a block, of as many warps as its sum is long, or a thread where it is short. Backward, a warp has 128 columns: of
  * dweight, for which the warps share the rows of x, or of a row of dx. Either is a sum of rows of a matrix, each times
  * a number of the gradient, which goes through the activation on its way. */
 #include "cuda/matmul/linear_few.h"
@@ -20,8 +20,10 @@ namespace
 
 constexpr int FOURS = 4, WARP_LONG = FOURS * LANES * 4, WARPS_MOST = 8; /* forward: of a sum */
 constexpr int WARPS = ROW_GROUPS, THREADS = WARPS * LANES, COLUMNS = LANES * 4;
-constexpr double PRODUCTS_MOST = 1 << 21; /* operands are read once for each element, from the second-level cache */
-constexpr double IN_FLIGHT = 1024;        /* warps forward: some 4600 took 7.3 us, where tiles take 4.6 */
+constexpr double PRODUCTS_MOST = 1 << 21;     /* operands are read once for each element, from the second-level cache */
+constexpr double IN_FLIGHT = 1024;            /* warps forward: some 4600 took 7.3 us, where tiles take 4.6 */
+constexpr int SHORT = 16, SHORT_THREADS = 64; /* of a sum for a thread, of which a block has so many */
+constexpr double SHORT_RESULTS = 32768;
 
 /* For more blocks beside it the compiler would save registers, and compute before the last loads are under way. */
 template <class T, bool WIDE>
@@ -52,6 +54,30 @@ __global__ void __launch_bounds__(WARPS_MOST *LANES, 1) few_forward_kernel(const
     }
     if (threadIdx.x == 0)
         static_cast<T *>(l.y)[row * l.n + column] = layer_activated<T>(l.activation, sum + bias);
+}
+
+/* The same of a sum so short that a thread has it. */
+template <class T>
+__global__ void __launch_bounds__(SHORT_THREADS, 1) few_short_kernel(const __grid_constant__ pc__cuda_linear l)
+{
+    const int i = blockIdx.x * SHORT_THREADS + threadIdx.x, row = i / l.n, column = i - row * l.n;
+    pc::wait_for_earlier();
+    if (row >= l.m)
+        return;
+    const T *x = static_cast<const T *>(l.x) + row * static_cast<int>(l.x_row);
+    const T *weight = static_cast<const T *>(l.weight) + column * l.k;
+    T a[SHORT], b[SHORT];
+#pragma unroll
+    for (int k = 0; k < SHORT; k++) {
+        a[k] = k < l.k ? x[k] : T(0.0f);
+        b[k] = k < l.k ? weight[k] : T(0.0f);
+    }
+    const float bias = l.bias ? float(static_cast<const T *>(l.bias)[column]) : 0.0f;
+    float sum = 0;
+#pragma unroll
+    for (int k = 0; k < SHORT; k++)
+        sum = fmaf(float(a[k]), float(b[k]), sum);
+    static_cast<T *>(l.y)[i] = layer_activated<T>(l.activation, sum + bias);
 }
 
 /* The sum of `terms` rows of a matrix, in this lane's columns: row i, `step` rows from one to the next, times a number
@@ -125,6 +151,12 @@ bool has_few_products(const pc__cuda_linear *l)
     return static_cast<double>(l->m) * l->n * l->k <= PRODUCTS_MOST;
 }
 
+/* One output is the head's, too, whose sums are a warp's: with the same bits. */
+bool is_short(const pc__cuda_linear *l)
+{
+    return l->n > 1 && l->k <= SHORT && static_cast<double>(l->m) * l->n <= SHORT_RESULTS;
+}
+
 int warps_of(const pc__cuda_linear *l)
 {
     return (l->k + WARP_LONG - 1) / WARP_LONG;
@@ -133,6 +165,9 @@ int warps_of(const pc__cuda_linear *l)
 template <class T> cudaError_t forward(const pc__cuda_linear *l)
 {
     const int warps = warps_of(l);
+    if (is_short(l))
+        return pc::start(few_short_kernel<T>, (l->m * l->n + SHORT_THREADS - 1) / SHORT_THREADS, SHORT_THREADS,
+                         l->queue, l->early, *l);
     return pc::start_grid(is_wide<T>(l) ? few_forward_kernel<T, true> : few_forward_kernel<T, false>, dim3(l->n, l->m),
                           dim3(warps * LANES), 0, l->queue, l->early, *l);
 }
@@ -149,6 +184,8 @@ template <class T> cudaError_t backward(const pc__cuda_linear *l)
 bool pc__cuda_linear_few_suits(const pc__cuda_linear *l)
 {
     const bool at_once = static_cast<double>(l->m) * l->n * warps_of(l) <= IN_FLIGHT;
+    if (is_short(l))
+        return true;
     return l->m <= ROWS_MOST && l->k <= WARPS_MOST * WARP_LONG && has_few_products(l) && (l->n <= TERMS || at_once);
 }
 
