@@ -278,6 +278,7 @@ void pc_graph_free(pc_graph *graph)
         graph->backend->graph_close(graph);
     pc__plan_free(graph->plan);
     pc__graph_forget(graph);
+    pc__graph_forget_lives(graph);
     pc__storage_drop(graph->arena);
     pc__free(graph->workspaces);
     for (int i = 0; i < graph->ordered_count; i++)

@@ -2,6 +2,7 @@
 #ifndef PC__GRAPH_H
 #define PC__GRAPH_H
 
+#include "device/life.h"
 #include "device/recorder.h"
 #include "device/storage.h"
 
@@ -32,6 +33,9 @@ struct pc_graph {
     int ordered_count; /* when it is ended: so many of others are held on, as launches come in the order of their work */
     pc__graph_use *uses; /* a hash table by storage */
     int use_count, use_room;
+    pc__life **lives; /* of what a recording that takes all found there, a reference each */
+    int life_count, life_room;
+    uint64_t ended;            /* lives of all things that were over when these were looked at last */
     pc__graph_change *changes; /* while it is recorded, oldest first */
     int change_count, change_room;
     bool launched;
@@ -89,8 +93,13 @@ static inline pc_status pc__graph_gives(pc_stream *stream, pc__storage *storage)
                                                                          : PC_OK;
 }
 
-/* Launches read what was there before the recording and what nobody but the graph holds any more. */
-bool pc__graph_reads_lost(const pc_graph *graph);
+/* The calling thread works with a thing that was made in recording number `made_in`; 0: in none. Its recordings that take
+ * all note that they found it, but for those that it was made in. */
+pc_status pc__graph_finds(pc__life_slot *slot, uint64_t made_in);
+
+/* A thing that the recording found is there no more: what was recorded would work with other things now. */
+bool pc__graph_reads_lost(pc_graph *graph);
+void pc__graph_forget_lives(pc_graph *graph);
 
 /* So many references of the storage are the recording's on `stream`. */
 int pc__graph_holds(const pc_stream *stream, const pc__storage *storage);

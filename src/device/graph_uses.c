@@ -1,4 +1,4 @@
-/* graph_uses.c: what memory a recording uses, keeps and lends. */
+/* graph_uses.c: what memory a recording uses, keeps and lends, and whether what it found is still there. */
 #include "device/graph.h"
 
 static size_t place_of(const pc__graph_use *uses, int room, const pc__storage *storage)
@@ -70,14 +70,77 @@ void pc__graph_forget(pc_graph *graph)
     graph->use_count = graph->use_room = 0;
 }
 
-bool pc__graph_reads_lost(const pc_graph *graph)
+static atomic_uint_fast64_t lives_ended;
+
+static void let_go(pc__life *life)
 {
-    for (int i = 0; i < graph->use_room; i++) {
-        const pc__graph_use *use = &graph->uses[i];
-        if (use->storage && !use->made && !use->renews && atomic_load(&use->storage->references) == 1)
+    if (atomic_fetch_sub_explicit(&life->references, 1, memory_order_acq_rel) == 1)
+        pc__free(life);
+}
+
+void pc__life_end(pc__life_slot *slot)
+{
+    pc__life *life = atomic_load_explicit(slot, memory_order_acquire);
+    if (!life)
+        return;
+    atomic_store_explicit(&life->over, true, memory_order_relaxed);
+    atomic_fetch_add_explicit(&lives_ended, 1, memory_order_release);
+    let_go(life);
+}
+
+/* Two threads may ask for the first time at once. NULL: PC_ERR_MEMORY. */
+static pc__life *life_of(pc__life_slot *slot)
+{
+    pc__life *life = atomic_load_explicit(slot, memory_order_acquire);
+    pc__life *made = life ? NULL : pc__calloc(1, sizeof *made);
+    if (!made)
+        return life;
+    atomic_store_explicit(&made->references, 1, memory_order_relaxed);
+    if (atomic_compare_exchange_strong(slot, &life, made))
+        return made;
+    pc__free(made);
+    return life;
+}
+
+static pc_status find(pc_graph *graph, pc__life_slot *slot)
+{
+    pc__life *life = life_of(slot);
+    if (!life)
+        return PC_ERR_MEMORY;
+    if (atomic_load_explicit(&life->noted, memory_order_relaxed) == graph->number)
+        return PC_OK;
+    PC__TRY(pc__grow((void **)&graph->lives, &graph->life_room, graph->life_count, sizeof *graph->lives));
+    atomic_fetch_add_explicit(&life->references, 1, memory_order_relaxed);
+    atomic_store_explicit(&life->noted, graph->number, memory_order_relaxed);
+    graph->lives[graph->life_count++] = life;
+    return PC_OK;
+}
+
+pc_status pc__graph_finds(pc__life_slot *slot, uint64_t made_in)
+{
+    for (pc_graph *graph = pc__recorder_any(); graph; graph = graph->next)
+        if (graph->takes_all && graph->number != made_in)
+            PC__TRY(find(graph, slot));
+    return PC_OK;
+}
+
+bool pc__graph_reads_lost(pc_graph *graph)
+{
+    const uint64_t ended = atomic_load_explicit(&lives_ended, memory_order_acquire);
+    for (int i = 0; ended != graph->ended && i < graph->life_count; i++)
+        if (atomic_load_explicit(&graph->lives[i]->over, memory_order_relaxed))
             return true;
-    }
+    graph->ended = ended; /* nothing to look at before the next one goes */
     return false;
+}
+
+void pc__graph_forget_lives(pc_graph *graph)
+{
+    while (graph->life_count > 0)
+        let_go(graph->lives[--graph->life_count]);
+    pc__free(graph->lives);
+    graph->lives = NULL;
+    graph->life_room = 0;
 }
 
 static bool has_work(const pc__storage *storage)

@@ -159,7 +159,7 @@ static pc_graph *record(pc_step *s, recording *r, const pc_stream *current)
     return graph;
 }
 
-/* Called now, the function would read other tensors than those: none can be had that nobody holds. Where that happens
+/* Called now, the function would read other tensors than those, which are no more. Where that happens
  * again and again, recording is of no use. */
 static void give_up_lost(pc_step *s, recording *r)
 {

@@ -44,6 +44,16 @@ static pc_status check_inputs(const pc_call *call, pc_device *device)
     return PC_OK;
 }
 
+/* What a step finds is gone for its recording when the program lets go of it; what it writes whole alone is not. */
+static pc_status find(const pc_call *call)
+{
+    const int n = call->n_in + (call->op->flags & PC__IN_PLACE ? call->n_out : 0);
+    for (int i = 0; i < n; i++)
+        if (!pc__call_renews(call, i))
+            PC__TRY(pc__tensor_found(pc__call_tensor(call, i)));
+    return PC_OK;
+}
+
 /* What is read now has contents; and what has none is known for it, before its last writer is forgotten. */
 static pc_status check_contents(const pc_call *call, bool recorded)
 {
@@ -225,6 +235,8 @@ pc_status pc_dispatch(pc_call *call)
 {
     pc_device device;
     PC__TRY(check_inputs(call, &device));
+    if (pc__recorder_any())
+        PC__TRY(find(call));
     if (call->op->flags & PC__IN_PLACE)
         return in_place(call, device);
 

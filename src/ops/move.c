@@ -48,7 +48,9 @@ static pc_tensor *across(pc_tensor *t, pc_device device, bool non_blocking)
         return pc__tensor_discard(moved);
     size_t size = pc_dtype_size(t->dtype);
     pc__bytes to = {moved->storage, 0}, from = {t->storage, (size_t)t->offset * size};
-    pc_status status = pc__transfer(stream, to, from, (size_t)pc_tensor_count(t) * size, "pc_to", !non_blocking);
+    pc_status status = pc__tensor_found(t);
+    if (status == PC_OK)
+        status = pc__transfer(stream, to, from, (size_t)pc_tensor_count(t) * size, "pc_to", !non_blocking);
     if (status == PC_OK)
         status = record(t, moved);
     return status == PC_OK ? moved : pc__tensor_discard(moved);
@@ -93,6 +95,7 @@ static pc_status copy_plain(pc_tensor *to, pc_tensor *from)
     pc_device device = to->storage->device.type == PC_CPU ? from->storage->device : to->storage->device;
     pc_stream *stream = pc_stream_current(device);
     size_t size = pc_dtype_size(to->dtype);
+    PC__TRY(pc__tensor_found(from));
     pc__bytes a = {to->storage, (size_t)to->offset * size}, b = {from->storage, (size_t)from->offset * size};
     atomic_fetch_add_explicit(&to->storage->version, 1, memory_order_relaxed);
     return stream ? pc__transfer(stream, a, b, (size_t)pc_tensor_count(to) * size, "pc_copy", false) : PC_ERR_DEVICE;

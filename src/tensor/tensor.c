@@ -1,6 +1,7 @@
 /* tensor.c: the life of a tensor, and questions to it. */
 #include "tensor/tensor.h"
 
+#include "device/graph.h"
 #include "tensor/half.h"
 #include "tensor/node.h"
 #include "tensor/read.h"
@@ -24,8 +25,18 @@ static pc__storage *memory_for(const pc__meta *meta, pc_device device, const cha
     return pc__storage_new(stream, (size_t)pc__count(meta->ndim, meta->shape) * pc_dtype_size(meta->dtype), maker);
 }
 
+pc_status pc__tensor_found(pc_tensor *t)
+{
+    if (!pc__recorder_any() ||
+        !atomic_load_explicit(&t->references, memory_order_relaxed)) /* 0: it stands for a storage */
+        return PC_OK;
+    return pc__graph_finds(&t->life, t->recording);
+}
+
 static pc_tensor *make(const pc__meta *meta, pc_device device, const char *maker)
 {
+    if (meta->view_of && pc__tensor_found(meta->view_of) != PC_OK)
+        return NULL;
     pc_tensor *t = pc__alloc(sizeof *t);
     if (!t)
         return NULL;
@@ -46,6 +57,8 @@ static pc_tensor *make(const pc__meta *meta, pc_device device, const char *maker
     t->node = NULL;
     t->grad = NULL;
     t->watch = NULL;
+    atomic_init(&t->life, NULL);
+    t->recording = pc__recorder_any() ? pc__recorder_any()->number : 0;
     return t;
 }
 
@@ -79,6 +92,7 @@ void pc_tensor_free(pc_tensor *t)
     pc_tensor_free(t->grad);
     pc__node_drop(t->node);
     pc__storage_drop(t->storage);
+    pc__life_end(&t->life);
     pc__free(t);
 }
 

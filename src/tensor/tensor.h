@@ -2,6 +2,7 @@
 #ifndef PC__TENSOR_H
 #define PC__TENSOR_H
 
+#include "device/life.h"
 #include "device/storage.h"
 
 #include <paracord/tensor.h>
@@ -23,6 +24,8 @@ struct pc_tensor {
     struct pc__node *node;        /* NULL for leaves; one reference */
     pc_tensor *grad;              /* of leaves; one reference */
     struct pc__leaf_watch *watch; /* of leaves: who watches it (tensor/leaf_watch.h); NULL: nobody */
+    pc__life_slot life;
+    uint64_t recording; /* number of the one that it was made in; 0: none */
 };
 
 /* Shape, strides and place of a tensor that is to be. */
@@ -126,6 +129,9 @@ pc_tensor *pc__tensor_new(const pc__meta *meta, pc_device device) PC_MUST_USE;
 
 /* The same; `maker` (static storage) says what it is for. */
 pc_tensor *pc__tensor_for(const pc__meta *meta, pc_device device, const char *maker) PC_MUST_USE;
+
+/* In front of work with it, and of views of it: steps that are being recorded note that they found it. */
+pc_status pc__tensor_found(pc_tensor *t);
 
 /* The same, owned by the caller whatever scopes are open. */
 pc_tensor *pc__tensor_unscoped(const pc__meta *meta, pc_device device) PC_MUST_USE;
