@@ -57,7 +57,8 @@ PC_API PC_MUST_USE pc_step *pc_step_new(pc_step_fn function, void *user, pc_opti
  * recordings for one launch each, runs are plain calls. What else the function decides by, such as other tensors in the
  * place of some that are still held, the library cannot see. Weights, the optimiser's state and its count and the
  * thread's generator are those of plain calls of the function, with which runs may alternate. Where gradients are
- * waiting to be added to, the function is called.
+ * waiting to be added to, also at tensors that only another optimiser trains or none, the function is called; gradients
+ * that the function leaves there are left by a launch too.
  *
  * What no recording can hold (random numbers other than for dropout, which would repeat; reading data on the host;
  * pc_loader_next; pc_optimizer_set_lr and pc_optimizer_reset; another optimiser that counts its steps) makes this run a

@@ -90,8 +90,10 @@ static bool lies_as(const pc_tensor *leaf, const pc_tensor *g)
 
 pc_status pc__leaf_adds(pc_tensor *leaf, pc_tensor *g, bool fresh)
 {
-    if (leaf->grad)
+    if (leaf->grad) {
+        PC__TRY(pc__grad_changes(leaf));
         return pc_saxpy(leaf->grad, 1, g);
+    }
     if (leaf->watch && leaf->watch->set->place)
         PC__TRY(leaf->watch->set->place(leaf->watch->set, leaf->watch));
     pc_tensor *place = leaf->watch ? leaf->watch->place : NULL;

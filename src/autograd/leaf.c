@@ -68,6 +68,15 @@ pc_status pc__grad_changes(pc_tensor *leaf)
     return PC_OK;
 }
 
+pc_status pc__grad_each_change(const pc_graph *graph, pc_status (*visit)(void *context, pc_tensor *leaf, bool before),
+                               void *context)
+{
+    for (int i = 0; i < graph->change_count; i++)
+        if (graph->changes[i].end == end_change && graph->changes[i].object)
+            PC__TRY(visit(context, graph->changes[i].object, graph->changes[i].before != NULL));
+    return PC_OK;
+}
+
 pc_status pc__leaf_gets(pc_tensor *leaf, pc_tensor *gradient)
 {
     PC__TRY(pc__grad_changes(leaf));

@@ -42,7 +42,12 @@ void pc__node_clear(pc__node *node);
 /* Drop what the gradient rule needed, the edges and pending gradients; the record stays as a mark. */
 void pc__node_release(pc__node *node);
 
-/* In front of a change of the leaf's gradient to another tensor or none, which a recording may have to put back. */
+/* In front of a change of the leaf's gradient, in place too, which a recording may have to put back. */
 pc_status pc__grad_changes(pc_tensor *leaf);
+
+/* visit(context, leaf, before) for each such change of the recording, the oldest first; `before`: the leaf had a gradient
+ * in front of it. A leaf may come several times. Ends with the first that fails. */
+pc_status pc__grad_each_change(const pc_graph *graph, pc_status (*visit)(void *context, pc_tensor *leaf, bool before),
+                               void *context);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "device/graph.h"
 #include "device/wait.h"
+#include "nn/step_leaves.h"
 #include "nn/watch.h"
 #include "ops/random.h"
 
@@ -16,8 +17,9 @@ typedef struct recording {
     int raises;      /* optimiser's steps in it */
     bool guarded;    /* of which the device may leave some out */
     pc__watch watch; /* what its work depends on */
-    uint64_t seed;   /* of its draws */
-    int64_t draws;   /* so many */
+    pc__step_leaves leaves;
+    uint64_t seed; /* of its draws */
+    int64_t draws; /* so many */
     int launches;
 } recording;
 
@@ -50,6 +52,7 @@ static void forget(recording *r)
 {
     pc_graph_free(r->graph);
     pc__watch_clear(&r->watch);
+    pc__step_leaves_clear(&r->leaves);
     r->graph = NULL;
 }
 
@@ -122,6 +125,7 @@ static const pc_graph *other_graph(const pc_step *s, const recording *r)
 
 static pc_graph *record_on(pc_step *s, recording *r, pc_stream *stream)
 {
+    pc__step_leaves_clear(&r->leaves);
     if (pc_graph_begin(stream) != PC_OK)
         return NULL;
     pc_status status = pc__graph_take_all(stream);
@@ -129,7 +133,10 @@ static pc_graph *record_on(pc_step *s, recording *r, pc_stream *stream)
     if (status == PC_OK)
         status = record_all(s, r);
     if (status == PC_OK)
+        status = pc__step_leaves_note(&r->leaves, pc__graph_of(stream), s->optimizer);
+    if (status == PC_OK && !r->leaves.waited)
         return pc_graph_end(stream);
+    pc__step_leaves_drop_grads(&r->leaves);
     pc__graph_abandon(stream);
     return NULL;
 }
@@ -195,7 +202,7 @@ static pc_status make_graph(pc_step *s, recording *r)
     r->launches = 0;
     r->raises = o->raises;
     r->guarded = o->guarded;
-    if (!r->graph)
+    if (!r->graph && !r->leaves.waited) /* else it can be recorded when they are gone */
         give_up(s);
     if (before.status != PC_OK)
         (void)pc__error_put(&before);
@@ -218,6 +225,7 @@ static pc_status launch(pc_step *s, recording *r)
     o->guarded |= r->guarded;
     r->launches++;
     s->drawn += r->draws;
+    pc__step_leaves_give(&r->leaves);
     pc_generator_set((pc_generator){r->seed, (uint64_t)s->drawn});
     return PC_OK;
 }
@@ -239,7 +247,7 @@ pc_status pc__step_run(pc_step *step, int turn)
     if (r->graph && !numbers)
         forget(r);
     give_up_lost(step, r);
-    const bool plain = step->why[0] || has_gradients(step->optimizer);
+    const bool plain = step->why[0] || has_gradients(step->optimizer) || pc__step_leaves_wait(&r->leaves);
     if (!r->graph && !plain)
         PC__TRY(make_graph(step, r));
     if (r->graph && !plain)

@@ -197,6 +197,57 @@ static void gradients_add_up(void **state)
     end(&recorded);
 }
 
+/* Gradients that the function leaves to an optimiser of the program's own, which steps behind every run or every second
+ * one; or wait there at first. A run is a launch where none waits. */
+static void compare_left(int every, bool wait, int calls)
+{
+    enum { RUNS = 8 };
+    job jobs[2];
+    pc_optimizer *rest[2];
+    for (int k = 0; k < 2; k++) {
+        assert_true(begin(&jobs[k], true, false));
+        pc_optimizer_free(jobs[k].optimizer);
+        jobs[k].optimizer = pc_adam(pc_module_child(jobs[k].net, 1), .lr = 1e-2);
+        rest[k] = pc_sgd(pc_module_child(jobs[k].net, 0), .lr = 0.1);
+        assert_true(jobs[k].optimizer && rest[k]);
+        PC_SCOPE {
+            if (wait)
+                assert_ok(pc_backward(pc_sum(pc_forward(jobs[k].net, jobs[k].x[0]))));
+            for (int i = 0; i < jobs[k].optimizer->count; i++)
+                pc_zero_grad(jobs[k].optimizer->parameters[i]);
+        }
+    }
+    pc_step *step = pc_step_new(learn, &jobs[1], jobs[1].optimizer);
+    for (int i = 0; i < RUNS; i++) {
+        assert_ok(learn(&jobs[0]));
+        assert_ok(pc_step_run(step));
+        for (int p = 0; p < rest[0]->count; p++) {
+            assert_true(pc_grad(rest[0]->parameters[p]) && pc_grad(rest[1]->parameters[p]));
+            assert_same_bits(pc_grad(rest[0]->parameters[p]), pc_grad(rest[1]->parameters[p]));
+        }
+        for (int k = 0; k < 2 && i % every == every - 1; k++)
+            assert_ok(pc_optimizer_step(rest[k]));
+        assert_same(jobs[0].optimizer, jobs[1].optimizer);
+        assert_same(rest[0], rest[1]);
+    }
+    assert_null(pc_step_why(step));
+    assert_int_equal(jobs[1].calls, calls);
+    pc_step_free(step);
+    for (int k = 0; k < 2; k++) {
+        pc_optimizer_free(rest[k]);
+        end(&jobs[k]);
+    }
+}
+
+static void gradients_are_left_to_others(void **state)
+{
+    (void)state;
+    compare_left(1, false, 1);
+    compare_left(2, false, 5);
+    compare_left(1, true, 3);
+    compare_left(2, true, 7);
+}
+
 /* A step that the host counts would be the same one with every launch. */
 static void another_optimizer_is_not_recorded(void **state)
 {
@@ -391,17 +442,12 @@ static void views_of_its_own_stay(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_bits_of_plain_steps),
-        cmocka_unit_test(random_numbers_are_not_recorded),
-        cmocka_unit_test(reading_is_not_recorded),
-        cmocka_unit_test(turns_cost_nothing),
-        cmocka_unit_test(what_the_first_call_makes),
-        cmocka_unit_test(gradients_add_up),
-        cmocka_unit_test(turns_share_memory),
-        cmocka_unit_test(another_optimizer_is_not_recorded),
-        cmocka_unit_test(what_the_host_does_is_not_recorded),
-        cmocka_unit_test(new_tensors_are_recorded_anew),
-        cmocka_unit_test(views_of_its_own_stay),
+        cmocka_unit_test(the_bits_of_plain_steps),           cmocka_unit_test(random_numbers_are_not_recorded),
+        cmocka_unit_test(reading_is_not_recorded),           cmocka_unit_test(turns_cost_nothing),
+        cmocka_unit_test(what_the_first_call_makes),         cmocka_unit_test(gradients_add_up),
+        cmocka_unit_test(gradients_are_left_to_others),      cmocka_unit_test(turns_share_memory),
+        cmocka_unit_test(another_optimizer_is_not_recorded), cmocka_unit_test(what_the_host_does_is_not_recorded),
+        cmocka_unit_test(new_tensors_are_recorded_anew),     cmocka_unit_test(views_of_its_own_stay),
     };
     return cmocka_run_group_tests_name("train.step", tests, NULL, tidy);
 }
