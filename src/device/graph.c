@@ -34,6 +34,18 @@ pc_status pc__graph_allows_host(const char *who, const char *what)
     return status;
 }
 
+pc_status pc__graph_allows_beside(const pc_stream *stream, const char *who)
+{
+    pc_status status = PC_OK;
+    for (pc_graph *graph = pc__recorder_any(); graph; graph = graph->next) {
+        char name[PC_DEVICE_NAME_MAX], what[PC_DEVICE_NAME_MAX + 32];
+        snprintf(what, sizeof what, "work on %s, beside it,", pc_device_name(stream->device, name));
+        if (graph->takes_all && !pc__recording_for(stream))
+            status = refuse(graph, who, what);
+    }
+    return status;
+}
+
 static pc_status join(pc_stream *stream, pc_graph *graph)
 {
     PC__TRY(pc__grow((void **)&graph->others, &graph->other_room, graph->other_count, sizeof *graph->others));

@@ -58,6 +58,10 @@ pc_status pc__graph_allows(pc_stream *stream, const char *who, const char *what)
  * nothing, on any device. All its recordings are refused, and nothing is to be changed then. */
 pc_status pc__graph_allows_host(const char *who, const char *what);
 
+/* Work on `stream` that is part of no recording, for `who`: PC_ERR_STATE where the calling thread makes one that takes all,
+ * which is refused: launches would not do that work again. */
+pc_status pc__graph_allows_beside(const pc_stream *stream, const char *who);
+
 /* `stream` is about to wait for work `ticket` of `other`, for `who`. When that is part of a recording, `stream` joins
  * it; of another thread's it cannot: PC_ERR_STATE. */
 pc_status pc__graph_meets(pc_stream *stream, pc_stream *other, uint64_t ticket, const char *who, bool *joined);

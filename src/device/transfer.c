@@ -47,8 +47,10 @@ static pc_status order(copying *c, pc__bytes b, bool write)
     else
         PC__TRY(pc__storage_sound(b.storage, c->who));
     PC__TRY(pc__uses(b.storage, c->stream, &c->work, write));
-    if (!c->stream->recording)
+    if (!c->stream->recording) {
+        PC__TRY(pc__graph_allows_beside(c->stream, c->who));
         PC__TRY(pc__uses_now(b.storage, &c->work));
+    }
     return pc__graph_uses(c->stream, b.storage, write, write && renews(b, c->n));
 }
 

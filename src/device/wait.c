@@ -117,8 +117,10 @@ pc_status pc_stream_call(pc_stream *stream, pc_stream_fn function, void *context
         return PC_ERR_DEVICE;
     pc__work work = {.name = "host function"};
     PC__TRY(pc__queue_open(stream, &work));
-    pc_status status = stream->recording ? pc__plan_function(stream, function, context, &work)
-                                         : stream->backend->host_call(stream, function, context, &work);
+    pc_status status = stream->recording ? PC_OK : pc__graph_allows_beside(stream, "pc_stream_call");
+    if (status == PC_OK)
+        status = stream->recording ? pc__plan_function(stream, function, context, &work)
+                                   : stream->backend->host_call(stream, function, context, &work);
     pc__queue_close(stream, &work, status);
     return status;
 }

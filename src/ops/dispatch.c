@@ -83,6 +83,8 @@ static pc_status settle(const pc_call *call, pc_stream *stream)
     for (int i = 0; i < call->n_in + call->n_out && pc__recorder_any(); i++)
         PC__TRY(pc__graph_follows(stream, pc__call_tensor(call, i)->storage, pc__call_writes(call, i), &work));
     const bool recorded = pc__graph_of(stream);
+    if (!recorded)
+        PC__TRY(pc__graph_allows_beside(stream, call->op->name));
     for (int i = 0; i < call->n_in + call->n_out; i++) {
         pc__storage *storage = pc__call_tensor(call, i)->storage;
         if (recorded)
@@ -116,6 +118,8 @@ static pc_status order(const pc_call *call, pc_stream *stream, const pc__work *w
         PC__TRY(check_contents(call, stream->recording));
     for (int i = 0; i < call->n_in + call->n_out; i++)
         PC__TRY(pc__uses(pc__call_tensor(call, i)->storage, stream, work, pc__call_writes(call, i)));
+    if (!stream->recording)
+        PC__TRY(pc__graph_allows_beside(stream, work->name));
     for (int i = 0; i < call->n_in + call->n_out; i++) {
         pc__storage *storage = pc__call_tensor(call, i)->storage;
         PC__TRY(stream->recording ? pc__graph_uses(stream, storage, pc__call_writes(call, i), pc__call_renews(call, i))

@@ -65,6 +65,7 @@ static pc_status ready(pc_tensor *t, bool write, const char *who)
     PC__TRY(check_host(t, who));
     pc_stream *here = pc_stream_current(PC_DEVICE_CPU);
     PC__TRY(here ? pc__graph_allows(here, who, "data on the host") : PC_ERR_DEVICE);
+    PC__TRY(pc__graph_allows_beside(here, who));
     PC__TRY(pc__settle(t->storage, write, who, false));
     PC__TRY(pc__storage_ensure(t->storage, here));
     return pc__storage_sound(t->storage, who);

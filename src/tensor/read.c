@@ -38,6 +38,7 @@ static pc_status read_here(const pc_tensor *t, void *host, size_t bytes, const c
 {
     pc_stream *stream = pc_stream_current(PC_DEVICE_CPU);
     PC__TRY(stream ? pc__graph_allows(stream, who, "data on the host") : PC_ERR_DEVICE);
+    PC__TRY(pc__graph_allows_beside(stream, who));
     PC__TRY(pc__settle(t->storage, false, who, false));
     PC__TRY(pc__storage_ensure(t->storage, stream));
     PC__TRY(pc__storage_sound(t->storage, who));
@@ -91,6 +92,7 @@ pc_status pc__tensor_write(pc_tensor *t, const void *host, const char *who)
         return pc__transfer_in(stream, (pc__bytes){t->storage, (size_t)t->offset * pc_dtype_size(t->dtype)}, host,
                                bytes, who);
     PC__TRY(pc__graph_allows(stream, who, "data from the host"));
+    PC__TRY(pc__graph_allows_beside(stream, who));
     PC__TRY(pc__settle(t->storage, true, who, true));
     PC__TRY(pc__storage_ensure(t->storage, stream));
     memcpy(pc__data(t), host, bytes);

@@ -339,106 +339,6 @@ static void what_the_host_does_is_not_recorded(void **state)
     }
 }
 
-enum { BATCHES = 5 };
-
-/* Batch i, which nobody but these jobs has after that. */
-static void give_batch(job *jobs, int n, int i, const pc_tensor *data)
-{
-    PC_SCOPE {
-        pc_tensor *x =
-            data ? pc_slice((pc_tensor *)(uintptr_t)data, 0, BATCH * i, BATCH * (i + 1), 1) : pictures(i, BATCH);
-        assert_not_null_ok(x);
-        for (int k = 0; k < n; k++) {
-            pc_tensor_free(jobs[k].x[0]);
-            jobs[k].x[0] = pc_tensor_retain(x);
-        }
-    }
-}
-
-/* New tensors in the place of `x`, of memory of their own or in a set of data that stays: recordings would go on with
- * those that they were made of. So many steps read each one, so often; then it is gone. */
-static void compare_new_tensors(bool views, int steps, int runs_each, const char *why)
-{
-    job plain[2], recorded[2];
-    pc_step *step[2];
-    pc_tensor *data = NULL;
-    pc_generator generator[2] = {{3, 0}, {4, 0}};
-    for (int k = 0; k < steps; k++) {
-        assert_true(begin(&plain[k], true, true) && begin(&recorded[k], true, true));
-        step[k] = pc_step_new(learn, &recorded[k], recorded[k].optimizer);
-    }
-    PC_SCOPE {
-        pc_tensor *all[BATCHES];
-        for (int i = 0; i < BATCHES; i++)
-            all[i] = pictures(i, BATCH);
-        data = views ? pc_keep(pc_cat(all, BATCHES, 0)) : NULL;
-    }
-    for (int i = 0; i < BATCHES * runs_each; i++) {
-        if (i % runs_each == 0) {
-            give_batch(plain, steps, i / runs_each, data);
-            give_batch(recorded, steps, i / runs_each, data);
-        }
-        for (int k = 0; k < steps; k++) {
-            pc_generator_set(generator[k]);
-            assert_ok(learn(&plain[k]));
-            pc_generator_set(generator[k]);
-            assert_ok(pc_step_run(step[k]));
-            generator[k] = pc_generator_get();
-            assert_same(plain[k].optimizer, recorded[k].optimizer);
-            assert_same_bits(plain[k].loss, recorded[k].loss);
-        }
-    }
-    for (int k = 0; k < steps; k++) {
-        if (why)
-            assert_non_null(strstr(pc_step_why(step[k]), why));
-        else
-            assert_null(pc_step_why(step[k]));
-        assert_int_equal(recorded[k].calls, BATCHES);
-        pc_step_free(step[k]);
-        end(&plain[k]);
-        end(&recorded[k]);
-    }
-    pc_tensor_free(data);
-}
-
-static void new_tensors_are_recorded_anew(void **state)
-{
-    (void)state;
-    for (int steps = 1; steps <= 2; steps++)
-        for (int views = 0; views < 2; views++) {
-            compare_new_tensors(views, steps, 1, "reads new tensors each time");
-            compare_new_tensors(views, steps, 3, NULL);
-        }
-}
-
-/* Tensors that the function makes of what stays are no others each time. */
-static pc_status takes_a_view(job *j, pc_tensor **x, pc_tensor **labels)
-{
-    (void)j;
-    *x = pc_reshape(pc_slice(*x, 0, 0, BATCH, 1), PC_SHAPE(BATCH, FEATURES));
-    *labels = pc_slice(*labels, 0, 0, BATCH, 1);
-    return *x && *labels ? PC_OK : pc_error_last()->status;
-}
-
-static void views_of_its_own_stay(void **state)
-{
-    (void)state;
-    job j;
-    assert_true(begin(&j, true, false));
-    j.first = takes_a_view;
-    pc_step *step = pc_step_new(learn, &j, j.optimizer);
-    for (int i = 0; i < 6; i++)
-        PC_SCOPE {
-            assert_ok(pc_step_run(step));
-        }
-    assert_null(pc_step_why(step));
-    assert_int_equal(j.calls, 1);
-    pc_step_free(step);
-    end(&j);
-}
-
-/* --- what fails --- */
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -447,7 +347,6 @@ int main(void)
         cmocka_unit_test(what_the_first_call_makes),         cmocka_unit_test(gradients_add_up),
         cmocka_unit_test(gradients_are_left_to_others),      cmocka_unit_test(turns_share_memory),
         cmocka_unit_test(another_optimizer_is_not_recorded), cmocka_unit_test(what_the_host_does_is_not_recorded),
-        cmocka_unit_test(new_tensors_are_recorded_anew),     cmocka_unit_test(views_of_its_own_stay),
     };
     return cmocka_run_group_tests_name("train.step", tests, NULL, tidy);
 }

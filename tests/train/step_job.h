@@ -20,6 +20,8 @@ typedef struct job {
     bool noise;                                                           /* random numbers beside dropout */
     pc_status (*first)(struct job *j, pc_tensor **x, pc_tensor **labels); /* what a step begins with; NULL: nothing */
     pc_loader *loader;
+    pc_tensor *pinned, *drawn; /* BATCH, FEATURES, of the host; and where the program writes between two steps */
+    int number;                /* of the step */
 } job;
 
 static pc_status learn_from(job *j, pc_tensor *x, pc_tensor *labels)
@@ -95,11 +97,13 @@ static void end(job *j)
     }
     pc_tensor_free(j->loss);
     pc_loader_free(j->loader);
+    pc_tensor_free(j->pinned);
+    pc_tensor_free(j->drawn);
     pc_optimizer_free(j->optimizer);
     pc_module_free(j->net);
 }
 
-static pc_status one(job *j, pc_step *step, int i)
+static inline pc_status one(job *j, pc_step *step, int i)
 {
     pc_status status = PC_OK;
     PC_SCOPE {
