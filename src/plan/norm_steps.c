@@ -72,6 +72,24 @@ static int only_reader(const pc__epilogues *s, int from, int op)
     return lies_as(call->in[at], y) && call->in[at]->offset == y->offset ? reader : -1;
 }
 
+/* Whether node `to` may find other numbers in the storage than node `from`. Memory of the program has other names, and
+ * host functions write what they like, but for what nobody has seen. */
+static bool may_change(const pc__epilogues *s, int number, int from, int to)
+{
+    const pc__plan_storage *storage = &s->plan->storage[number];
+    if (storage->storage->foreign)
+        return true;
+    for (int n = from + 1; n < to; n++) {
+        const pc__plan_node *node = pc__node(s, n);
+        if (!node->gone && node->kind == PC__NODE_FUNCTION && storage->place != PC__PLACE_TEMPORARY)
+            return true;
+        for (int k = 0; !node->gone && k < pc__node_uses(node); k++)
+            if (node->number[k] == number && pc__node_writes(node, k))
+                return true;
+    }
+    return false;
+}
+
 /* Whether what a node reads is there in front of node i already. */
 static bool is_there(const pc__epilogues *s, int number, int i)
 {
@@ -86,7 +104,7 @@ static int other_operand(const pc__epilogues *s, int i, int add)
     const int other = node->number[0] == pc__result_number(s, i);
     return node->call->n_in == 2 && node->number[!other] == pc__result_number(s, i) &&
                    node->number[other] != pc__result_number(s, i) && lies_as(node->call->in[other], pc__result(s, i)) &&
-                   is_there(s, node->number[other], i)
+                   is_there(s, node->number[other], i) && !may_change(s, node->number[other], i, add)
                ? other
                : -1;
 }
@@ -132,15 +150,6 @@ static int norm_of(const pc__epilogues *s, int i)
     return -1;
 }
 
-static bool is_written_between(const pc__epilogues *s, int number, int from, int to)
-{
-    for (int n = from + 1; n < to; n++)
-        for (int k = 0; !pc__node(s, n)->gone && k < pc__node_uses(pc__node(s, n)); k++)
-            if (pc__node(s, n)->number[k] == number && pc__node_writes(pc__node(s, n), k))
-                return true;
-    return false;
-}
-
 static void read_relu(pc__epilogues *s, int i)
 {
     draft d;
@@ -152,11 +161,14 @@ static void read_relu(pc__epilogues *s, int i)
         pc__node(s, relu)->stream != gradient->stream || pc__node(s, relu)->number[1] != pc__result_number(s, norm) ||
         !pc__is_only_for(s, gradient->number[0], &i, 1) ||
         !lies_as(pc__node(s, relu)->call->in[0], gradient->call->in[0]) ||
-        is_written_between(s, pc__node(s, relu)->number[0], relu, i))
+        may_change(s, pc__node(s, relu)->number[0], relu, i))
         return;
+    for (int k = 1; k < gradient->call->n_in; k++) /* the result is found again from these, and the bias */
+        if (may_change(s, gradient->number[k], norm, i))
+            return;
     const pc__channel_norm_attributes *a = attributes_of(s, norm);
     const int bias = (a->stored ? 3 : 1) + a->has_weight;
-    if (a->has_bias && is_written_between(s, pc__node(s, norm)->number[bias], norm, i))
+    if (a->has_bias && may_change(s, pc__node(s, norm)->number[bias], norm, i))
         return;
     begin(s, i, &d);
     d.in[0] = pc__node(s, relu)->call->in[0];

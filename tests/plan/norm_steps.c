@@ -155,10 +155,131 @@ static void numbers_are_added_by_themselves(void **state)
     assert_no_leak();
 }
 
+enum { PLACES = 2 * 4 * 2 * 2, CHANNELS = 4 };
+
+static float memory[PLACES], bias[CHANNELS];
+
+static void raise_memory(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < PLACES; i++)
+        memory[i] += 100;
+}
+
+static void lower_bias(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < CHANNELS; i++)
+        bias[i] -= 1;
+}
+
+typedef enum writer { FUNCTION, OTHER_NAME, BIAS, INPUT } writer;
+
+typedef struct held {
+    pc_tensor *x, *rest, *name, *dy, *out;
+} held;
+
+static held hold(bool backward, bool input)
+{
+    const pc_shape whole = PC_SHAPE(2, CHANNELS, 2, 2), channels = PC_SHAPE(CHANNELS);
+    pc_seed(3);
+    for (int i = 0; i < PLACES; i++)
+        memory[i] = (float)(i * 37 % 101) / 101;
+    for (int i = 0; i < CHANNELS; i++)
+        bias[i] = 0.5F;
+    return (held){.x = input ? pc_from_memory(memory, whole, PC_F32, NULL, NULL)
+                             : pc_randn(whole, PC_F32, PC_DEVICE_CPU),
+                  .rest = backward ? pc_from_memory(bias, channels, PC_F32, NULL, NULL)
+                                   : pc_from_memory(memory, whole, PC_F32, NULL, NULL),
+                  .name = pc_from_memory(memory, whole, PC_F32, NULL, NULL),
+                  .dy = pc_randn(whole, PC_F32, PC_DEVICE_CPU),
+                  .out = pc_zeros(backward ? channels : whole, PC_F32, PC_DEVICE_CPU)};
+}
+
+static pc_status add_written(writer w, const held *h)
+{
+    pc_tensor *y = pc_fn_batch_norm(h->x, NULL, NULL, NULL, NULL, true, 0.1, 1e-5);
+    if (w == OTHER_NAME)
+        assert_ok(pc_copy(h->name, pc_add_scalar(h->name, 100)));
+    else
+        assert_ok(pc_stream_call(pc_stream_current(PC_DEVICE_CPU), raise_memory, NULL));
+    return pc_copy(h->out, pc_add(y, h->rest));
+}
+
+/* The ReLU's gradient goes by what its result was. */
+static pc_status undo_relu(writer w, const held *h)
+{
+    pc_tensor *y = pc_relu(pc_fn_batch_norm(h->x, NULL, NULL, NULL, h->rest, true, 0.1, 1e-5));
+    assert_ok(pc_stream_call(pc_stream_current(PC_DEVICE_CPU), w == BIAS ? lower_bias : raise_memory, NULL));
+    assert_ok(pc_backward_with(y, h->dy));
+    const pc_status status = pc_copy(h->out, pc_grad(h->rest));
+    pc_zero_grad(h->rest);
+    return status;
+}
+
+static pc_status work(writer w, const held *h)
+{
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        status = w >= BIAS ? undo_relu(w, h) : add_written(w, h);
+    }
+    return status;
+}
+
+/* What a call with the steps in it would read too early or too late is written in between. */
+static void compare_written(writer w)
+{
+    only_on_the_cpu();
+    float found[2][PLACES] = {{0}};
+    for (int recorded = 0; recorded < 2; recorded++)
+        PC_SCOPE {
+            const held h = hold(w >= BIAS, w == INPUT);
+            pc_graph *graph = NULL;
+            assert_ok(pc_require_grad(h.rest, w >= BIAS));
+            if (recorded) {
+                begin();
+                assert_ok(work(w, &h));
+                graph = ended();
+            }
+            for (int i = 0; i < 2; i++)
+                assert_ok(recorded ? pc_graph_launch(graph, NULL) : work(w, &h));
+            assert_ok(pc_read(h.out, found[recorded], (size_t)pc_tensor_count(h.out) * sizeof(float)));
+            pc_graph_free(graph);
+        }
+    assert_memory_equal(found[0], found[1], sizeof found[0]);
+    assert_no_leak();
+}
+
+static void a_function_writes_what_is_added(void **state)
+{
+    (void)state;
+    compare_written(FUNCTION);
+}
+
+static void another_name_of_what_is_added(void **state)
+{
+    (void)state;
+    compare_written(OTHER_NAME);
+}
+
+static void a_function_writes_the_bias(void **state)
+{
+    (void)state;
+    compare_written(BIAS);
+}
+
+static void a_function_writes_the_input(void **state)
+{
+    (void)state;
+    compare_written(INPUT);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(steps_go_with_the_norm),
-                                       cmocka_unit_test(what_others_read_stays),
-                                       cmocka_unit_test(numbers_are_added_by_themselves)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steps_go_with_the_norm),          cmocka_unit_test(what_others_read_stays),
+        cmocka_unit_test(numbers_are_added_by_themselves), cmocka_unit_test(a_function_writes_what_is_added),
+        cmocka_unit_test(another_name_of_what_is_added),   cmocka_unit_test(a_function_writes_the_bias),
+        cmocka_unit_test(a_function_writes_the_input)};
     return cmocka_run_group_tests_name("plan.norm_steps", tests, NULL, NULL);
 }
