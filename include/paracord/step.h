@@ -62,7 +62,7 @@ PC_API PC_MUST_USE pc_step *pc_step_new(pc_step_fn function, void *user, pc_opti
  *
  * What no recording can hold (random numbers other than for dropout, which would repeat; reading data on the host;
  * pc_map, pc_from_data and any work on the host, or on another device where it waits for nothing of the step;
- * pc_loader_next; pc_optimizer_set_lr and pc_optimizer_reset; another optimiser that counts its steps) makes this run a
+ * pc_loader_next; pc_optimizer_set_lr and pc_optimizer_reset; a step of another optimiser) makes this run a
  * plain call, and, where the next one cannot be recorded either, all later ones. The function was called for nothing
  * then, once in each of these two runs: what the library keeps is put back, what the function counts for itself is not.
  * Recording waits for the stream once. */

@@ -232,8 +232,8 @@ static pc_status update(pc_optimizer *o, int n, pc_tensor *numbers)
     pc_stream *stream = recorded ? pc_stream_current(pc_tensor_device(o->work[0])) : NULL;
     if (recorded == o && !numbers)
         return record_update(o, n);
-    if (recorded != o && (o->slots || numbers) && stream)
-        PC__TRY(pc__graph_allows(stream, "pc_optimizer_step", "a step whose number the host counts"));
+    if (recorded != o && stream)
+        PC__TRY(pc__graph_allows(stream, "pc_optimizer_step", "a step whose rate and number the host knows"));
     if (numbers)
         return guarded_update(o, n, numbers);
     PC__TRY(pc__optimizer_settle(o));

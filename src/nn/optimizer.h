@@ -74,7 +74,7 @@ pc_status pc__optimizer_settle(pc_optimizer *o);
 void pc__optimizer_adopt(pc_optimizer *o, int64_t updates);
 
 /* Until it is called with NULL, steps of this optimiser in this thread go into a recording of nn/step.c; those of
- * others that count their steps are refused there. */
+ * others are refused there. */
 void pc__optimizer_record(pc_optimizer *o);
 
 /* PC_OK where this thread makes no such recording; else it is refused, PC_ERR_STATE: `who` sets `what`, of whatever

@@ -271,6 +271,44 @@ static void another_optimizer_is_not_recorded(void **state)
     end(&other);
 }
 
+static pc_status steps_the_other(void *context)
+{
+    job *const *both = context; /* the first has the network */
+    pc_status status = learn(both[0]);
+    return status == PC_OK ? pc_optimizer_step(both[1]->optimizer) : status;
+}
+
+/* Nor would a launch know its new rate. */
+static void the_rate_of_another_optimizer(void **state)
+{
+    (void)state;
+    job jobs[2], beside[2];
+    pc_step *step = NULL;
+    for (int k = 0; k < 2; k++) {
+        assert_true(begin(&jobs[k], true, false));
+        pc_optimizer_free(jobs[k].optimizer);
+        jobs[k].optimizer = pc_adam(pc_module_child(jobs[k].net, 1), .lr = 1e-2);
+        beside[k] = (job){.optimizer = pc_sgd(pc_module_child(jobs[k].net, 0), .lr = 0.1)};
+        assert_true(jobs[k].optimizer && beside[k].optimizer);
+    }
+    job *plain[] = {&jobs[0], &beside[0]}, *recorded[] = {&jobs[1], &beside[1]};
+    step = pc_step_new(steps_the_other, recorded, jobs[1].optimizer);
+    for (int i = 0; i < 6; i++) {
+        for (int k = 0; k < 2; k++)
+            pc_optimizer_set_lr(beside[k].optimizer, i < 3 ? 0.1 : 0.01);
+        assert_ok(steps_the_other(plain));
+        assert_ok(pc_step_run(step));
+        assert_same(jobs[0].optimizer, jobs[1].optimizer);
+        assert_same(beside[0].optimizer, beside[1].optimizer);
+    }
+    assert_non_null(strstr(pc_step_why(step), "pc_optimizer_step"));
+    pc_step_free(step);
+    for (int k = 0; k < 2; k++) {
+        pc_optimizer_free(beside[k].optimizer);
+        end(&jobs[k]);
+    }
+}
+
 static pc_status takes_a_batch(job *j, pc_tensor **x, pc_tensor **labels)
 {
     pc_batch batch;
@@ -342,11 +380,17 @@ static void what_the_host_does_is_not_recorded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_bits_of_plain_steps),           cmocka_unit_test(random_numbers_are_not_recorded),
-        cmocka_unit_test(reading_is_not_recorded),           cmocka_unit_test(turns_cost_nothing),
-        cmocka_unit_test(what_the_first_call_makes),         cmocka_unit_test(gradients_add_up),
-        cmocka_unit_test(gradients_are_left_to_others),      cmocka_unit_test(turns_share_memory),
-        cmocka_unit_test(another_optimizer_is_not_recorded), cmocka_unit_test(what_the_host_does_is_not_recorded),
+        cmocka_unit_test(the_bits_of_plain_steps),
+        cmocka_unit_test(random_numbers_are_not_recorded),
+        cmocka_unit_test(reading_is_not_recorded),
+        cmocka_unit_test(turns_cost_nothing),
+        cmocka_unit_test(what_the_first_call_makes),
+        cmocka_unit_test(gradients_add_up),
+        cmocka_unit_test(gradients_are_left_to_others),
+        cmocka_unit_test(turns_share_memory),
+        cmocka_unit_test(another_optimizer_is_not_recorded),
+        cmocka_unit_test(the_rate_of_another_optimizer),
+        cmocka_unit_test(what_the_host_does_is_not_recorded),
     };
     return cmocka_run_group_tests_name("train.step", tests, NULL, tidy);
 }
