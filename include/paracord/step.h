@@ -53,9 +53,9 @@ PC_API PC_MUST_USE pc_step *pc_step_new(pc_step_fn function, void *user, pc_opti
  * changes that the function asked for: the mode (pc_module_set_training), the parts, the data (pc_module_data) or the
  * parameters of a module that it ran, whether they collect gradients, and the thread's settings around the run (autocast,
  * PC_NO_GRAD, precision, choice of convolutions, current device); and when the program has let go of a tensor that it
- * read, as of a loader's last batch, also where the memory stays, as for a slice of a set of data: after three such
- * recordings for one launch each, runs are plain calls. What else the function decides by, such as other tensors in the
- * place of some that are still held, the library cannot see. Weights, the optimiser's state and its count and the
+ * read or wrote, as of a loader's last batch, also where the memory stays, as for a slice of a set of data: after three
+ * such recordings for one launch each, runs are plain calls. What else the function decides by, such as other tensors in
+ * the place of some that are still held, the library cannot see. Weights, the optimiser's state and its count and the
  * thread's generator are those of plain calls of the function, with which runs may alternate. Where gradients are
  * waiting to be added to, also at tensors that only another optimiser trains or none, the function is called; gradients
  * that the function leaves there are left by a launch too.

@@ -102,7 +102,7 @@ static inline pc_status pc__graph_gives(pc_stream *stream, pc__storage *storage)
 pc_status pc__graph_finds(pc__life_slot *slot, uint64_t made_in);
 
 /* A thing that the recording found is there no more: what was recorded would work with other things now. */
-bool pc__graph_reads_lost(pc_graph *graph);
+bool pc__graph_lacks(pc_graph *graph);
 void pc__graph_forget_lives(pc_graph *graph);
 
 /* So many references of the storage are the recording's on `stream`. */

@@ -124,7 +124,7 @@ pc_status pc__graph_finds(pc__life_slot *slot, uint64_t made_in)
     return PC_OK;
 }
 
-bool pc__graph_reads_lost(pc_graph *graph)
+bool pc__graph_lacks(pc_graph *graph)
 {
     const uint64_t ended = atomic_load_explicit(&lives_ended, memory_order_acquire);
     for (int i = 0; ended != graph->ended && i < graph->life_count; i++)

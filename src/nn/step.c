@@ -166,18 +166,18 @@ static pc_graph *record(pc_step *s, recording *r, const pc_stream *current)
     return graph;
 }
 
-/* Called now, the function would read other tensors than those, which are no more. Where that happens
- * again and again, recording is of no use. */
+/* Called now, the function would work with other tensors than those, which are no more. Where that happens again and
+ * again, recording is of no use. */
 static void give_up_lost(pc_step *s, recording *r)
 {
     enum { LOST_MOST = 3 };
-    if (!r->graph || !pc__graph_reads_lost(r->graph))
+    if (!r->graph || !pc__graph_lacks(r->graph))
         return;
     forget(r);
     s->lost = r->launches > 1 ? 0 : s->lost + 1;
     if (s->lost == LOST_MOST)
         snprintf(s->why, sizeof s->why,
-                 "pc_step: the step reads new tensors each time, which no recording can hold; "
+                 "pc_step: the step works with new tensors each time, which no recording can hold; "
                  "pc_copy what is new into tensors that were made before");
 }
 

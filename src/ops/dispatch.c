@@ -44,13 +44,12 @@ static pc_status check_inputs(const pc_call *call, pc_device *device)
     return PC_OK;
 }
 
-/* What a step finds is gone for its recording when the program lets go of it; what it writes whole alone is not. */
+/* What a step that is recorded works with, read or written: without one of them it would work with others. */
 static pc_status find(const pc_call *call)
 {
     const int n = call->n_in + (call->op->flags & PC__IN_PLACE ? call->n_out : 0);
     for (int i = 0; i < n; i++)
-        if (!pc__call_renews(call, i))
-            PC__TRY(pc__tensor_found(pc__call_tensor(call, i)));
+        PC__TRY(pc__tensor_found(pc__call_tensor(call, i)));
     return PC_OK;
 }
 

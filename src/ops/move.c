@@ -96,6 +96,7 @@ static pc_status copy_plain(pc_tensor *to, pc_tensor *from)
     pc_stream *stream = pc_stream_current(device);
     size_t size = pc_dtype_size(to->dtype);
     PC__TRY(pc__tensor_found(from));
+    PC__TRY(pc__tensor_found(to));
     pc__bytes a = {to->storage, (size_t)to->offset * size}, b = {from->storage, (size_t)from->offset * size};
     atomic_fetch_add_explicit(&to->storage->version, 1, memory_order_relaxed);
     return stream ? pc__transfer(stream, a, b, (size_t)pc_tensor_count(to) * size, "pc_copy", false) : PC_ERR_DEVICE;

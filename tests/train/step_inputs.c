@@ -169,9 +169,46 @@ static void new_tensors_are_recorded_anew(void **state)
     (void)state;
     for (int steps = 1; steps <= 2; steps++)
         for (int views = 0; views < 2; views++) {
-            compare_new_tensors(views, steps, 1, "reads new tensors each time");
+            compare_new_tensors(views, steps, 1, "works with new tensors each time");
             compare_new_tensors(views, steps, 3, NULL);
         }
+}
+
+/* The tensor that takes the loss, all of which a step writes, is another one each time, or every third. */
+static void compare_new_places(bool pinned, int runs_each, const char *why)
+{
+    job plain, recorded;
+    assert_true(begin(&plain, true, false) && begin(&recorded, true, false));
+    pc_step *step = pc_step_new(learn, &recorded, recorded.optimizer);
+    for (int i = 0; i < BATCHES * runs_each; i++) {
+        for (int k = 0; k < 2 && i % runs_each == 0; k++) {
+            job *j = k ? &recorded : &plain;
+            pc_tensor_free(j->loss);
+            j->loss = pinned ? pc_empty_pinned(PC_SHAPE_SCALAR, PC_F32, test_device())
+                             : pc_zeros(PC_SHAPE_SCALAR, PC_F32, test_device());
+            assert_ok(pc_fill(j->loss, -1));
+        }
+        assert_ok(learn(&plain));
+        assert_ok(pc_step_run(step));
+        assert_same(plain.optimizer, recorded.optimizer);
+        assert_same_bits(plain.loss, recorded.loss);
+    }
+    if (why)
+        assert_non_null(strstr(pc_step_why(step), why));
+    else
+        assert_null(pc_step_why(step));
+    pc_step_free(step);
+    end(&plain);
+    end(&recorded);
+}
+
+static void new_tensors_are_written(void **state)
+{
+    (void)state;
+    for (int pinned = 0; pinned < 2; pinned++) {
+        compare_new_places(pinned, 1, "works with new tensors each time");
+        compare_new_places(pinned, 3, NULL);
+    }
 }
 
 /* Tensors that the function makes of what stays are no others each time. */
@@ -205,6 +242,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(work_beside_is_not_recorded),
         cmocka_unit_test(new_tensors_are_recorded_anew),
+        cmocka_unit_test(new_tensors_are_written),
         cmocka_unit_test(views_of_its_own_stay),
     };
     return cmocka_run_group_tests_name("train.step_inputs", tests, NULL, tidy);
