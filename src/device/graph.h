@@ -125,6 +125,10 @@ pc_graph *pc__graph_here(pc_device device);
  * the newest first. An error refuses the recording; whoever gets it lets go of `before` and changes nothing. */
 pc_status pc__graph_changes(pc_graph *graph, void *object, void *before, pc__graph_end_change *end);
 
+/* A call in place writes the storage in work of the current stream of `device`: it has another version now, which goes back
+ * where a recording is refused that has the call. */
+pc_status pc__graph_raises(pc_device device, pc__storage *storage);
+
 /* The object is about to be freed: none of its changes is put back. */
 void pc__graph_lost(const void *object);
 

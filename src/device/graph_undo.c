@@ -1,5 +1,5 @@
 /* graph_undo.c: what calls change on the host while they are recorded, put back when nothing of the recording will run:
- * the gradients of leaves, a loss scaler's and an optimiser's notes. */
+ * versions, the gradients of leaves, a loss scaler's and an optimiser's notes. */
 #include "device/graph.h"
 
 pc_graph *pc__graph_here(pc_device device)
@@ -17,6 +17,40 @@ pc_status pc__graph_changes(pc_graph *graph, void *object, void *before, pc__gra
     else if (graph->refused.status == PC_OK)
         graph->refused = *pc_error_last();
     return status;
+}
+
+/* Another thread may have written it meanwhile. */
+static void end_raise(void *object, void *versions, bool put_back)
+{
+    pc__storage *storage = object;
+    const uint64_t both = (uintptr_t)versions;
+    unsigned now = (unsigned)both;
+    if (put_back)
+        (void)atomic_compare_exchange_strong(&storage->version, &now, (unsigned)(both >> 32));
+    pc__storage_drop(storage);
+}
+
+/* No version is given twice in recordings: a tape of a refused one may have saved it. */
+static pc_status raise_recorded(pc_graph *graph, pc__storage *storage)
+{
+    static atomic_uint last;
+    const unsigned before = atomic_load_explicit(&storage->version, memory_order_relaxed);
+    const unsigned now = 0x80000000u | (atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1);
+    const uint64_t both = (uint64_t)before << 32 | now;
+    PC__TRY(pc__graph_changes(graph, storage, (void *)(uintptr_t)both, end_raise));
+    pc__storage_retain(storage);
+    atomic_store_explicit(&storage->version, now, memory_order_relaxed);
+    return PC_OK;
+}
+
+pc_status pc__graph_raises(pc_device device, pc__storage *storage)
+{
+    pc_graph *graph = pc__graph_here(device);
+    const pc__graph_use *use = pc__graph_use_of(graph, storage);
+    if (graph && !(use && use->made))
+        return raise_recorded(graph, storage);
+    atomic_fetch_add_explicit(&storage->version, 1, memory_order_relaxed);
+    return PC_OK;
 }
 
 void pc__graph_lost(const void *object)

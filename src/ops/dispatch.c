@@ -204,7 +204,7 @@ static pc_status write(pc_call *call, pc_device device)
     if (!stream)
         return PC_ERR_DEVICE;
     for (int i = 0; i < call->n_out && pc__call_writes(call, call->n_in + i); i++)
-        atomic_fetch_add_explicit(&call->out[i]->storage->version, 1, memory_order_relaxed);
+        PC__TRY(pc__graph_raises(device, call->out[i]->storage));
     return launch(call, stream);
 }
 

@@ -1,4 +1,5 @@
 /* move.c: tensors from device to device. */
+#include "device/graph.h"
 #include "device/transfer.h"
 #include "ops/table.h"
 #include "tensor/read.h"
@@ -98,7 +99,7 @@ static pc_status copy_plain(pc_tensor *to, pc_tensor *from)
     PC__TRY(pc__tensor_found(from));
     PC__TRY(pc__tensor_found(to));
     pc__bytes a = {to->storage, (size_t)to->offset * size}, b = {from->storage, (size_t)from->offset * size};
-    atomic_fetch_add_explicit(&to->storage->version, 1, memory_order_relaxed);
+    PC__TRY(pc__graph_raises(device, to->storage));
     return stream ? pc__transfer(stream, a, b, (size_t)pc_tensor_count(to) * size, "pc_copy", false) : PC_ERR_DEVICE;
 }
 

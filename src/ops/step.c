@@ -1,6 +1,8 @@
 /* step.c: optimiser updates. In place on leaves that require gradients: the optimiser is the one who may. */
 #include "ops/step.h"
 
+#include "device/graph.h"
+
 #include <paracord/no_grad.h>
 
 static pc_status step(int op, pc_tensor **tensors, int n, const pc__step_attributes *attributes)
@@ -10,7 +12,7 @@ static pc_status step(int op, pc_tensor **tensors, int n, const pc__step_attribu
         status = pc__call_in_place(op, tensors[0], tensors, n, attributes, sizeof *attributes);
     }
     for (int i = 1; i < attributes->count && status == PC_OK; i++)
-        atomic_fetch_add_explicit(&tensors[i]->storage->version, 1, memory_order_relaxed);
+        status = pc__graph_raises(tensors[0]->storage->device, tensors[i]->storage);
     return status;
 }
 

@@ -217,6 +217,36 @@ static void refused_gradients_are_put_back(void **state)
         }
 }
 
+/* What was computed before has its gradient: nothing of the recording has written. What was computed in it has none, as often
+ * as there is one, and whatever is written later. */
+static void refused_writes_change_no_versions(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *w = parameter(pc_ones(PC_SHAPE(3), PC_F32, test_device()));
+        pc_tensor *x = pc_full(PC_SHAPE(3), 2, PC_F32, test_device()), *inside[2];
+        pc_tensor *before = pc_sum(pc_mul(w, x)), *again = pc_sum(pc_mul(w, x));
+        pc_stream *stream = pc_stream(test_device());
+        for (int i = 0; i < 2; i++)
+            PC_WITH_STREAM(stream) {
+                assert_ok(pc_graph_begin(stream));
+                assert_ok(pc_fill(x, 7));
+                inside[i] = pc_sum(pc_mul(w, x));
+                assert_ok(pc_fill(x, 8));
+                assert_fails(pc_stream_synchronize(stream), PC_ERR_STATE, "being recorded");
+                assert_fails(pc_graph_end(stream), PC_ERR_STATE, "not complete");
+            }
+        pc_stream_free(stream);
+        assert_ok(pc_backward(before));
+        assert_close(pc_item(pc_sum(pc_grad(w))), 6, 0);
+        for (int i = 0; i < 4; i++) {
+            assert_fails(pc_backward(inside[i % 2]), PC_ERR_STATE, "");
+            assert_ok(pc_fill(x, 3));
+        }
+        assert_fails(pc_backward(again), PC_ERR_STATE, "changed in place");
+    }
+}
+
 /* Reading, waiting and data from the host have no place in a recording. */
 static void errors_while_recording(void **state)
 {
@@ -353,6 +383,7 @@ int main(void)
         cmocka_unit_test(memory_goes_while_recording),
         cmocka_unit_test(refused_results_stay_without_contents),
         cmocka_unit_test(refused_gradients_are_put_back),
+        cmocka_unit_test(refused_writes_change_no_versions),
         cmocka_unit_test(graphs_outlive_streams),
     };
     return cmocka_run_group_tests_name("device.graph", tests, NULL, NULL);
