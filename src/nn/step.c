@@ -136,7 +136,10 @@ static pc_graph *record_on(pc_step *s, recording *r, pc_stream *stream)
         status = pc__step_leaves_note(&r->leaves, pc__graph_of(stream), s->optimizer);
     if (status == PC_OK && !r->leaves.waited)
         return pc_graph_end(stream);
-    pc__step_leaves_drop_grads(&r->leaves);
+    if (status == PC_OK)
+        pc__step_leaves_drop_grads(&r->leaves);
+    else
+        pc__step_leaves_clear(&r->leaves);
     pc__graph_abandon(stream);
     return NULL;
 }
