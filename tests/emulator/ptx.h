@@ -7,6 +7,7 @@
 #include "tensor/half.h"
 
 #include <cmath>
+#include <cstring>
 
 namespace emulator::ptx
 {
@@ -104,7 +105,10 @@ inline void cvt_rn_bf16x2_f32(unsigned &both, float high, float low)
 }
 inline void cvt_f32_f16(float &x, uint16_t bits)
 {
+    const unsigned one = 0x7fffffff;
     x = pc__f16_float({bits});
+    if (x != x)
+        std::memcpy(&x, &one, sizeof x);
 }
 
 } // namespace emulator::ptx

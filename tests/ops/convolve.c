@@ -332,6 +332,46 @@ static void no_channels(void **state)
     assert_no_leak();
 }
 
+/* Of a tensor as floats. */
+static int nans_in(pc_tensor *t)
+{
+    return (int)pc_item(pc_sum(pc_isnan(pc_cast(t, PC_F32))));
+}
+
+/* The NaN that a GPU computes, whose bits are all set, reaches all that a host's does, rounded to TF32 or not. */
+static void any_nan_is_kept(void **state)
+{
+    (void)state;
+    enum { C = 24, SIDE = 9, COUNT = C * SIDE * SIDE };
+    static const uint32_t bits[2] = {0x7fc00000, 0x7fffffff};
+    static const uint16_t half_bits[2] = {0x7e00, 0x7fff};
+    static float x[COUNT];
+    static uint16_t half[COUNT];
+    const pc_precision before = pc_matmul_precision_set(PC_PRECISION_TF32);
+    for (int groups = 1; groups <= 2; groups++) {
+        for (int k = 0; k < 2; k++)
+            PC_SCOPE {
+                const pc_fn_conv2d_options options = {.padding = {2, 2}, .dilation = {2, 2}, .groups = groups};
+                const pc_dtype dtypes[] = {PC_F32, PC_F16};
+                memcpy(&x[COUNT / 2], &bits[k], sizeof *x);
+                half[COUNT / 2] = half_bits[k];
+                for (int d = 0; d < 2; d++) {
+                    pc_tensor *in =
+                        pc_from_data(d ? (const void *)half : x, PC_SHAPE(1, SIDE, SIDE, C), dtypes[d], test_device());
+                    pc_tensor *w = pc_ones(PC_SHAPE(C, C / groups, 3, 3), dtypes[d], test_device());
+                    assert_ok(pc_require_grad(in, true));
+                    assert_ok(pc_require_grad(w, true));
+                    pc_tensor *y = pc_fn_conv2d(pc_permute(in, PC_SHAPE(0, 3, 1, 2)), w, NULL, options);
+                    assert_ok(pc_backward(pc_sum(y)));
+                    assert_int_equal(nans_in(y), 9 * C / groups);
+                    assert_int_equal(nans_in(pc_grad(w)), 9 * C / groups);
+                }
+            }
+    }
+    (void)pc_matmul_precision_set(before);
+    assert_no_leak();
+}
+
 /* The same bits however many threads there are, and with an activation and a pooling behind it as by themselves. */
 static void what_follows(void **state)
 {
@@ -354,9 +394,9 @@ static void what_follows(void **state)
     assert_no_leak();
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_input), cmocka_unit_test(as_by_the_book),
-                                          cmocka_unit_test(many_pictures), cmocka_unit_test(no_channels),
-                                          cmocka_unit_test(what_follows)};
+static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_input),       cmocka_unit_test(as_by_the_book),
+                                          cmocka_unit_test(many_pictures),   cmocka_unit_test(no_channels),
+                                          cmocka_unit_test(any_nan_is_kept), cmocka_unit_test(what_follows)};
 
 int main(void)
 {

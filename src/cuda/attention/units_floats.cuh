@@ -46,13 +46,13 @@ __device__ inline void multiply_floats(const float *mine, const float *theirs, f
         halves<4> left;
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            left.take(i, mine[at + i % 2 * EIGHT * P + e + i / 2 * 4]);
+            left.template take<true>(i, mine[at + i % 2 * EIGHT * P + e + i / 2 * 4]);
 #pragma unroll
         for (int n = 0; n < N / EIGHT; n += G) {
             halves<2> right[G];
 #pragma unroll
             for (int k = 0; k < 2 * G; k++)
-                right[k / 2].take(k % 2, theirs[at + (n + k / 2) * EIGHT * P + e + k % 2 * 4]);
+                right[k / 2].template take<true>(k % 2, theirs[at + (n + k / 2) * EIGHT * P + e + k % 2 * 4]);
             add_threes<G>(&sums[n], left, right);
         }
     }
@@ -70,13 +70,13 @@ __device__ inline void add_floats(const float (&weights)[N / EIGHT][4], const fl
         halves<4> left;
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            left.take(i, weights[k][i % 2 * 2 + i / 2]);
+            left.template take<true>(i, weights[k][i % 2 * 2 + i / 2]);
 #pragma unroll
         for (int e = 0; e < D / EIGHT; e += G) {
             halves<2> right[G];
 #pragma unroll
             for (int n = 0; n < 2 * G; n++)
-                right[n / 2].take(n % 2, theirs[at + (k * EIGHT + n % 2) * P + (e + n / 2) * EIGHT]);
+                right[n / 2].template take<true>(n % 2, theirs[at + (k * EIGHT + n % 2) * P + (e + n / 2) * EIGHT]);
             add_threes<G>(&sums[e], left, right);
         }
     }

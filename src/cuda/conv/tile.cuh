@@ -172,15 +172,15 @@ template <int BN, int VECTOR, bool EXACT> struct tile<float, BN, VECTOR, EXACT> 
             for (int q = 0; q < 4; q++)
 #pragma unroll
                 for (int e = 0; e < 2; e++)
-                    as[q / 2].take(q % 2 + 2 * e, a[q].at[half * 2 + e]);
+                    as[q / 2].template take<EXACT>(q % 2 + 2 * e, a[q].at[half * 2 + e]);
 #pragma unroll
             for (int n = 0; n < EIGHTS; n += BESIDE) {
                 halves<2> bs[BESIDE];
 #pragma unroll
                 for (int beside = 0; beside < BESIDE; beside++) {
                     const float *b = &right[t * 4 + half * 2][warp % ACROSS * WIDE + (n + beside) * 8 + g];
-                    bs[beside].take(0, b[0]);
-                    bs[beside].take(1, b[BN + 2]);
+                    bs[beside].template take<EXACT>(0, b[0]);
+                    bs[beside].template take<EXACT>(1, b[BN + 2]);
                 }
                 add_products<EXACT>(&part[0][n], &part[1][n], as, bs);
             }

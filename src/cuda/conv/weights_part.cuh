@@ -245,12 +245,12 @@ template <int ROWS, int WIDE, bool EXACT> struct block_sums<float, ROWS, WIDE, E
             halves<4> a[2];
 #pragma unroll
             for (int j = 0; j < 8; j++)
-                a[j / 4].take(j % 4, left[d + j % 4 / 2 * 4][row + j / 4 * 16 + j % 2 * 8]);
+                a[j / 4].template take<EXACT>(j % 4, left[d + j % 4 / 2 * 4][row + j / 4 * 16 + j % 2 * 8]);
 #pragma unroll
             for (int n = 0; n < TILES; n++) {
                 halves<2> b[1];
-                b[0].take(0, right[d][column + n * 8]);
-                b[0].take(1, right[d + 4][column + n * 8]);
+                b[0].template take<EXACT>(0, right[d][column + n * 8]);
+                b[0].template take<EXACT>(1, right[d + 4][column + n * 8]);
                 add_products<EXACT>(&part[0][n], &part[1][n], a, b);
             }
         }

@@ -122,12 +122,12 @@ __device__ __forceinline__ void multiply(float (&sum)[H][N][4], operand a, opera
         for (int h = 0; h < H; h++)
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                left[h].take(i, a.data[(h * 16 + i % 2 * 8) * a.outers + i / 2 * 4 * a.ks]);
+                left[h].template take<EXACT>(i, a.data[(h * 16 + i % 2 * 8) * a.outers + i / 2 * 4 * a.ks]);
 #pragma unroll
         for (int n = 0; n < N; n++)
 #pragma unroll
             for (int i = 0; i < 2; i++)
-                right[n].take(i, b.data[n * 8 * b.outers + i * 4 * b.ks]);
+                right[n].template take<EXACT>(i, b.data[n * 8 * b.outers + i * 4 * b.ks]);
 #pragma unroll
         for (int pass = 0; pass < 3; pass += EXACT ? 1 : 2) {
             if (!EXACT && pass == 0 && plain)

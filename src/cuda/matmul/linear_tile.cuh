@@ -36,13 +36,13 @@ __device__ inline void step8(float (&sum)[2][L::N][4], const float *a, strides o
     for (int h = 0; h < 2; h++)
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            left[h].take(i, a[(h * 16 + i % 2 * 8) * of_a.outers + i / 2 * 4 * of_a.ks]);
+            left[h].template take<EXACT>(i, a[(h * 16 + i % 2 * 8) * of_a.outers + i / 2 * 4 * of_a.ks]);
     halves<2> right[L::N];
 #pragma unroll
     for (int n = 0; n < L::N; n++)
 #pragma unroll
         for (int i = 0; i < 2; i++)
-            right[n].take(i, b[n * 8 * of_b.outers + i * 4 * of_b.ks]);
+            right[n].template take<EXACT>(i, b[n * 8 * of_b.outers + i * 4 * of_b.ks]);
 #pragma unroll
     for (int pass = EXACT || L::TURNS ? 0 : 2; pass < 3; pass += EXACT ? 1 : 2)
 #pragma unroll

@@ -16,13 +16,15 @@
 namespace
 {
 
-/* N floats taken apart. */
+/* N floats taken apart. Where the first halves alone are multiplied they keep NaN: the bits of one that a GPU has computed
+ * would be those of -0 when rounded. */
 template <int N> struct halves {
     unsigned high[N], low[N];
 
-    __device__ inline void take(int i, float x)
+    template <bool EXACT> __device__ inline void take(int i, float x)
     {
-        high[i] = (__float_as_uint(x) + 0x1000u) & 0xffffe000u;
+        const unsigned half = EXACT || x == x ? 0x1000u : 0u;
+        high[i] = (__float_as_uint(x) + half) & 0xffffe000u;
         low[i] = __float_as_uint(x - __uint_as_float(high[i]));
     }
 };
