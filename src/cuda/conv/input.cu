@@ -71,11 +71,14 @@ struct axis {
 __device__ inline axis axis_of(int rest, int size, int stride, int dilation, int padding, int kernel, int apart)
 {
     const int first = ((rest - padding) % stride + stride) % stride;
-    int tap = 0;
-    while (tap < apart && (long long)tap * dilation % stride != rest)
-        tap++;
-    return {first, first < size ? (size - first + stride - 1) / stride : 0, tap,
-            tap < apart && tap < kernel ? (kernel - tap + apart - 1) / apart : 0};
+    const int count = first < size ? (size - first + stride - 1) / stride : 0;
+    const unsigned by = (unsigned)dilation % (unsigned)stride; /* what a tap adds to a rest */
+    int tap = by == 1 ? rest : 0;
+    for (unsigned reached = 0; by != 1 && tap < apart && reached != (unsigned)rest; tap++)
+        reached = reached + by < (unsigned)stride ? reached + by : reached + by - (unsigned)stride;
+    if (tap >= apart || tap >= kernel)
+        return {first, count, 0, 0};
+    return {first, count, tap, (kernel - tap + apart - 1) / apart};
 }
 
 template <class T, int BN, int VECTOR, bool EXACT>
