@@ -186,9 +186,12 @@ bool pc__convolution_is_for_tiles(const pc_stream *stream, const pc__convolution
 {
     const pc__conv_piece p = floats_of(stream, v);
     const pc__conv_shape shape = pc__conv_shape_of(&p);
-    const bool rule = pc__is_half(v->dtype) ? pc__conv_is_for_tiles_of_halves(&shape) : pc__conv_is_for_tiles(&shape);
-    return pc__conv_gaps_row(&p) &&
-           (pc__conv_is_forced_to_tiles(&p) || (rule && pc__conv_choice_for(stream, &p) == PC_CHOICE_RULE));
+    const bool half = pc__is_half(v->dtype);
+    const bool rule = half ? pc__conv_has_matrix_units(stream) && pc__conv_is_for_tiles_of_halves(&shape)
+                           : pc__conv_is_for_tiles(&shape);
+    const pc_choice choice = pc__conv_choice_for(stream, &p);
+    const bool by_rule = choice == PC_CHOICE_RULE || (half && choice == PC_CHOICE_MEASURED); /* of kernels alone */
+    return pc__conv_gaps_row(&p) && (pc__conv_is_forced_to_tiles(&p) || (rule && by_rule));
 }
 
 static pc_status tiles_of_floats(pc_stream *stream, const pc_call *call)
@@ -205,8 +208,14 @@ pc_status pc__convolution_by_tiles(pc_stream *stream, const pc_call *call, const
     const pc__conv_piece p = piece_of(stream, v);
     if (!pc__is_half(v->dtype))
         return by_tiles(stream, call, &p, done);
-    *done = true;
-    return pc__cuda_in_floats(stream, call, tiles_of_floats);
+    pc_error before = pc__error_take();
+    const pc_status status = pc__cuda_in_floats(stream, call, tiles_of_floats);
+    if (status != PC_OK && status != PC_ERR_MEMORY)
+        return status;
+    (void)pc__error_take();
+    (void)pc__error_put(&before);
+    *done = status == PC_OK; /* where memory for floats is missing others do it */
+    return PC_OK;
 }
 
 pc_status pc__convolution_by_pieces(pc_stream *stream, const pc_call *call, const pc__convolution *v, bool *done)

@@ -80,8 +80,8 @@ static pc_status by_others(pc_stream *stream, const pc_call *call, const pc__con
     if (*done)
         return pc__cuda_launched(call);
     if (pc__convolution_is_for_tiles(stream, v))
-        return pc__convolution_by_tiles(stream, call, v, done);
-    if (pc__convolution_is_for_windows(stream, v, s))
+        PC__TRY(pc__convolution_by_tiles(stream, call, v, done));
+    if (!*done && pc__convolution_is_for_windows(stream, v, s))
         PC__TRY(pc__convolution_by_windows(stream, call, v, s, done));
     if (!*done)
         PC__TRY(pc__convolution_by_pieces(stream, call, v, done));

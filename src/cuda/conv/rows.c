@@ -26,8 +26,7 @@ static const pc__row *row_by(const pc__rows *rows, pc_status (*run)(pc_stream *s
     return NULL;
 }
 
-/* Matrix units multiply 16-bit numbers from compute capability 8.0 on. */
-static bool has_matrix_units(const pc_stream *stream)
+bool pc__conv_has_matrix_units(const pc_stream *stream)
 {
     int major = 0;
     return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, stream->device.index) == cudaSuccess &&
@@ -55,7 +54,7 @@ static bool colours_forward_supports(const pc_stream *stream, const void *proble
 {
     const pc__conv_piece *p = problem;
     return pc__cuda_conv_few_fits(&p->s, p->x) &&
-           (!is_half(p) || (pc__cuda_conv_few_half_fits(&p->s) && has_matrix_units(stream)));
+           (!is_half(p) || (pc__cuda_conv_few_half_fits(&p->s) && pc__conv_has_matrix_units(stream)));
 }
 
 static pc_status colours_forward(pc_stream *stream, const pc_call *call, const void *problem, void *workspace,
@@ -178,7 +177,7 @@ static pc_status plain_run(pc_stream *stream, const pc_call *call, const void *p
 static bool shallow_supports(const pc_stream *stream, const void *problem)
 {
     const pc__conv_piece *p = problem;
-    if (!is_half(p) || !has_matrix_units(stream))
+    if (!is_half(p) || !pc__conv_has_matrix_units(stream))
         return false;
     return p->direction == PC__CONV_FORWARD ? pc__cuda_conv_shallow_fits(&p->s)
            : p->direction == PC__CONV_INPUT ? pc__cuda_conv_shallow_input_fits(&p->s)
@@ -243,13 +242,13 @@ _Static_assert(PC__CUDA_CONV_COUNTERS <= PC__CUDA_COUNTERS, "a counter for each 
 static bool half_forward_supports(const pc_stream *stream, const void *problem)
 {
     const pc__conv_piece *p = problem;
-    return is_half(p) && pc__cuda_conv_half_fits(&p->s, p->x) && has_matrix_units(stream);
+    return is_half(p) && pc__cuda_conv_half_fits(&p->s, p->x) && pc__conv_has_matrix_units(stream);
 }
 
 static bool half_input_supports(const pc_stream *stream, const void *problem)
 {
     const pc__conv_piece *p = problem;
-    return is_half(p) && pc__cuda_conv_half_input_fits(&p->s, p->dy) && has_matrix_units(stream);
+    return is_half(p) && pc__cuda_conv_half_input_fits(&p->s, p->dy) && pc__conv_has_matrix_units(stream);
 }
 
 static bool half_weights_supports(const pc_stream *stream, const void *problem)
@@ -501,7 +500,8 @@ const pc__row *pc__conv_gaps_row(const pc__conv_piece *p)
     const pc__rows *rows = &pc__conv_rows[p->direction];
     const double most = 1 << 27, /* tiles know a place that is none by its distance */
         down = (p->s.kh - 1.0) * p->s.dh, right = (p->s.kw - 1.0) * p->s.dw;
-    const double across = ((double)PC__MAX(p->s.c, p->s.o) / 16 + 1) * PC__MAX(p->groups, 1); /* blocks, at most */
+    const int groups = PC__MAX(p->groups, 1);
+    const double across = ((double)PC__MAX(p->s.c, p->s.o) / groups / 16 + 1) * groups; /* blocks, at most */
     const double sums = ((double)p->s.c * p->s.kh * p->s.kw + 1) * p->s.o, classes = (double)p->s.sh * p->s.sw;
     enum { GRID = 65535, PARTS = 16 };
     if (is_half(p) || down > most || right > most || across > GRID || sums > INT32_MAX || classes > GRID / PARTS ||

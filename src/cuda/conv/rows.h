@@ -18,6 +18,9 @@ bool pc__conv_is_small(const pc_stream *stream, const pc__conv_piece *piece);
 /* The row of our kernels that takes the piece as it is, or NULL. */
 const pc__row *pc__conv_own_row(const pc_stream *stream, const pc__conv_piece *piece);
 
+/* Whether matrix units multiply 16-bit numbers, and floats as TF32: from compute capability 8.0 on. */
+bool pc__conv_has_matrix_units(const pc_stream *stream);
+
 /* The row that takes a piece with taps apart or groups, or NULL; and whether it is to, whatever else could. */
 const pc__row *pc__conv_gaps_row(const pc__conv_piece *piece);
 bool pc__conv_is_forced_to_tiles(const pc__conv_piece *piece);

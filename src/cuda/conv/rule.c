@@ -364,9 +364,10 @@ bool pc__conv_is_for_tiles(const pc__conv_shape *s)
 /* What cuDNN copies takes it longer the more there is. */
 bool pc__conv_is_for_tiles_of_halves(const pc__conv_shape *s)
 {
-    static const double LEAST = 1.2e9, EACH = 200;
+    static const double LEAST = 1.2e9, EACH = 200, MOST = 1 << 27 /* floats of both pictures */;
     const group g = group_of(s);
-    return s->groups > 1 && !has_group_of_cudnns(&g) && products_of_tiles(s, &g) <= LEAST + EACH * numbers_of(s);
+    return s->groups > 1 && !has_group_of_cudnns(&g) && numbers_of(s) <= MOST &&
+           products_of_tiles(s, &g) <= LEAST + EACH * numbers_of(s);
 }
 
 /* By the products that its tiles make, whole or not; with a stride the input's gradient tries taps in vain. The limits
