@@ -31,7 +31,8 @@ typedef struct pc_keras_options {
     pc_keras_head head;            /* what Keras is to apply at the end; also decides the loss it is compiled with */
     const pc_optimizer *optimizer; /* its settings go along: Keras opens the model compiled. NULL: not compiled */
     /* The optimiser's state goes along too. Keras 3 (seen with 3.15) restores only the learning rate and the count of
-     * steps from any .h5, its own included, and cannot fit() such a model before it is compiled again. */
+     * steps from any .h5, its own included, and cannot fit() such a model before it is compiled again. SGD's momentum is
+     * written as Keras keeps it, times the learning rate: PC_ERR_UNSUPPORTED where that is 0. */
     bool optimizer_state;
     const char *const *class_names; /* Keras ignores them; below PC_CLASS_NAME_MAX (classifier.h) bytes each */
     int class_count;
@@ -59,7 +60,9 @@ typedef struct pc_keras_info {
 PC_API PC_MUST_USE pc_module *pc_keras_load(const char *path, pc_keras_info *info);
 
 /* Fill an optimiser over the network of the same file with the state that was saved: moments, steps, learning rate.
- * PC_ERR_NOT_FOUND when the file has none, PC_ERR_STATE when it is another optimiser's or another network's. */
+ * PC_ERR_NOT_FOUND when the file has none, PC_ERR_STATE when it is another optimiser's or another network's. Momentum of
+ * SGD, which Keras keeps times the learning rate, is put in our form, to rounding; PC_ERR_UNSUPPORTED where the file has no
+ * rate above 0. */
 PC_API PC_MUST_USE pc_status pc_keras_load_optimizer(const char *path, pc_optimizer *optimizer);
 
 PC_END

@@ -313,6 +313,7 @@ pc_status pc__module_to_keras(const pc_module *module, const int64_t input[3], p
         model->training.from_logits = head == PC_KERAS_LOGITS;
     }
     PC__TRY(describe(&d));
+    PC__TRY(pc__order_momentum(model, "pc_keras_save", false));
     return put_head(model, head);
 }
 

@@ -48,6 +48,38 @@ void pc__order_array(float *own, float *keras, const pc__keras_weight *weight, c
         memcpy(in ? own : keras, in ? keras : own, (size_t)pc__keras_weight_size(weight) * sizeof *own);
 }
 
+static void scale(const pc__keras_weight *weight, double factor)
+{
+    int64_t count = weight->slot[0] ? pc__keras_weight_size(weight) : 0;
+    for (int64_t i = 0; i < count; i++)
+        weight->slot[0][i] = (float)(factor * weight->slot[0][i]);
+}
+
+static bool has_slots(const pc__keras_model *model)
+{
+    for (int l = 0; l < model->layer_count; l++)
+        for (int i = 0; i < model->layers[l].weight_count; i++)
+            if (model->layers[l].weights[i].slot[0])
+                return true;
+    return false;
+}
+
+pc_status pc__order_momentum(pc__keras_model *model, const char *who, bool in)
+{
+    const double rate = model->training.learning_rate;
+    if (model->training.optimizer != PC__KERAS_SGD || !has_slots(model))
+        return PC_OK;
+    if (!(rate > 0))
+        return pc__fail(PC_ERR_UNSUPPORTED,
+                        "%s: Keras keeps SGD's momentum times the learning rate, which is %g here: set a rate above 0 "
+                        "before it is saved, or leave the optimiser's state out",
+                        who, rate);
+    for (int l = 0; l < model->layer_count; l++)
+        for (int i = 0; i < model->layers[l].weight_count; i++)
+            scale(&model->layers[l].weights[i], in ? -1 / rate : -rate);
+    return PC_OK;
+}
+
 pc_status pc__read_floats(pc_tensor *t, float *values)
 {
     pc_status status = PC_OK;

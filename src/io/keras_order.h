@@ -19,6 +19,11 @@ void pc__order_dense_array(float *own, float *keras, const int64_t shape[2], con
 void pc__order_array(float *own, float *keras, const pc__keras_weight *weight, const int64_t before[3], bool turn,
                      bool in);
 
+/* What SGD keeps of all weights, from Keras's to ours (`in`), or back. Keras adds v = momentum v - rate gradient to a
+ * weight; we keep b = momentum b + gradient and add -rate b: v = -rate b. `who` begins the message where no rate above
+ * 0 says how the two go together. Others' state stays as it is. */
+pc_status pc__order_momentum(pc__keras_model *model, const char *who, bool in);
+
 /* All elements of t, of any dtype, as floats. */
 pc_status pc__read_floats(pc_tensor *t, float *values);
 

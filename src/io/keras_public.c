@@ -1,5 +1,6 @@
 /* keras_public.c: keras.h over the description and the modules. */
 #include "io/keras_module.h"
+#include "io/keras_order.h"
 
 #include <paracord/no_grad.h>
 
@@ -114,6 +115,8 @@ pc_status pc_keras_load_optimizer(const char *path, pc_optimizer *optimizer)
     else if (!same)
         status =
             pc__fail(PC_ERR_STATE, "%s: the file's optimiser is %s, not %s", path, t->optimizer_class, optimizer->name);
+    if (status == PC_OK && optimizer->slots)
+        status = pc__order_momentum(&model, path, true);
     PC_NO_GRAD {
         for (int s = 0; s < optimizer->slots && status == PC_OK; s++)
             status = restore(&model, path, optimizer, s);
