@@ -119,6 +119,11 @@ pc_status pc__keras_activation_layer(const pc__keras_source *from)
     return pc__keras_activation_object(from, from->layer->class_name);
 }
 
+static double default_slope(pc__keras_activation activation)
+{
+    return activation == PC__KERAS_LEAKY_RELU ? 0.2 : activation == PC__KERAS_ELU ? 1 : 0;
+}
+
 /* A name alone has the function's own defaults. */
 static pc_status by_name(const pc__keras_source *from, const char *name)
 {
@@ -127,7 +132,7 @@ static pc_status by_name(const pc__keras_source *from, const char *name)
         return unknown(from, name);
     if (layer->activation == PC__KERAS_HARD_SIGMOID && from->version == 2)
         layer->activation = PC__KERAS_HARD_SIGMOID_2;
-    layer->slope = layer->activation == PC__KERAS_LEAKY_RELU ? 0.2 : layer->activation == PC__KERAS_ELU ? 1 : 0;
+    layer->slope = default_slope(layer->activation);
     return PC_OK;
 }
 
@@ -184,6 +189,35 @@ void pc__keras_activation_print(pc__text *out, const pc__keras_layer *layer)
     } else {
         put(out, "alpha", layer->slope);
     }
+}
+
+/* A name alone means it, with the function's own numbers. */
+static bool is_plain(const pc__keras_layer *layer)
+{
+    switch (layer->activation) {
+    case PC__KERAS_RELU:
+    case PC__KERAS_LEAKY_RELU:
+    case PC__KERAS_ELU:
+        return layer->slope == default_slope(layer->activation) && layer->limit == 0 && layer->threshold == 0;
+    default:
+        return true;
+    }
+}
+
+void pc__keras_activation_print_field(pc__text *out, const pc__keras_layer *layer)
+{
+    char name[PC__KERAS_NAME_MAX];
+    const char *class_name = pc__keras_activation_class(layer);
+    if (is_plain(layer)) {
+        pc__text_add(out, ", \"activation\": \"%s\"", pc__keras_activation_name(layer->activation));
+        return;
+    }
+    pc__keras_snake(class_name, name);
+    pc__text_add(out, ", \"activation\": {\"module\": \"keras.layers\", \"class_name\": \"%s\", \"config\": {",
+                 class_name);
+    pc__text_add(out, "\"name\": \"%s\"", name);
+    pc__keras_activation_print(out, layer);
+    pc__text_add(out, "}, \"registered_name\": null}");
 }
 
 #endif

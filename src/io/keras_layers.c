@@ -17,8 +17,9 @@ static pc_status parse_dense(const pc__keras_source *from)
 
 static void print_dense(pc__text *out, const pc__keras_layer *layer)
 {
-    pc__text_add(out, ", \"units\": %d, \"activation\": \"%s\", \"use_bias\": %s", layer->units,
-                 pc__keras_activation_name(layer->activation), layer->use_bias ? "true" : "false");
+    pc__text_add(out, ", \"units\": %d", layer->units);
+    pc__keras_activation_print_field(out, layer);
+    pc__text_add(out, ", \"use_bias\": %s", layer->use_bias ? "true" : "false");
 }
 
 static pc_status parse_flatten(const pc__keras_source *from)
@@ -289,8 +290,7 @@ pc_status pc__keras_layer_printable(pc__keras_layer *layer)
                                 "(%s) is an op of Keras 3 and no layer, and cannot be written", layer->class_name);
     bool alone = layer->kind == PC__KERAS_ACTIVATION;
     const char *name = alone ? pc__keras_activation_class(layer) : pc__keras_activation_name(layer->activation);
-    bool fields = layer->slope != 0 && layer->activation != PC__KERAS_LINEAR && !alone;
-    if (!name || (fields && layer->activation == PC__KERAS_RELU) || (layer->limit != 0 && !alone))
+    if (!name)
         return pc__keras_refuse(layer, PC_ERR_UNSUPPORTED, "has an activation that Keras 3 has no name for");
     return PC_OK;
 }

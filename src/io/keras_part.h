@@ -39,6 +39,8 @@ pc_status pc__keras_activation_object(const pc__keras_source *from, const char *
 /* The class that has what the layer needs, and its fields after the common ones. */
 const char *pc__keras_activation_class(const pc__keras_layer *layer);
 void pc__keras_activation_print(pc__text *out, const pc__keras_layer *layer);
+/* As the field of another layer: its name, or the layer with its numbers, as Keras writes it. */
+void pc__keras_activation_print_field(pc__text *out, const pc__keras_layer *layer);
 
 /* ---- keras_layers.c: one layer's class and config <-> pc__keras_layer. What is wrong with it is in the layer; only
  * PC_ERR_MEMORY is returned. */

@@ -152,8 +152,8 @@ static void print_window(pc__text *out, const char *key, const pc__keras_layer *
 
 static void print_convolution(pc__text *out, const pc__keras_layer *layer)
 {
-    pc__text_add(out, ", \"activation\": \"%s\", \"use_bias\": %s", pc__keras_activation_name(layer->activation),
-                 layer->use_bias ? "true" : "false");
+    pc__keras_activation_print_field(out, layer);
+    pc__text_add(out, ", \"use_bias\": %s", layer->use_bias ? "true" : "false");
     print_window(out, "kernel_size", layer);
     int dilation[2] = {PC__MAX(layer->dilation[0], 1), PC__MAX(layer->dilation[1], 1)};
     if (dilation[0] > 1 || dilation[1] > 1)

@@ -168,6 +168,16 @@ static void assert_same_file(const char *a, const char *b)
     pc__free(bytes[1]);
 }
 
+static bool has_text(const char *path, const char *text)
+{
+    uint8_t *bytes;
+    size_t n;
+    assert_ok(pc__file_read(path, &bytes, &n));
+    bool has = memmem(bytes, n, text, strlen(text)) != NULL;
+    pc__free(bytes);
+    return has;
+}
+
 static void what_is_written_reads_back(void **state)
 {
     (void)state;
@@ -203,6 +213,44 @@ static void what_is_written_reads_back(void **state)
     assert_weight(&again.layers[5].weights[0], 1, 1, 0);
     assert_string_equal(again.training.loss, "sparse_categorical_crossentropy");
     pc__keras_free(&again);
+}
+
+/* Numbers that Dense(activation=LeakyReLU(0.1)) has; a name where they are its own. */
+static void activations_with_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        pc__keras_activation activation;
+        double slope, limit, threshold;
+        const char *text;
+    } all[] = {{PC__KERAS_LEAKY_RELU, 0.1, 0, 0, "\"class_name\": \"LeakyReLU\""},
+               {PC__KERAS_LEAKY_RELU, 0.2, 0, 0, "\"activation\": \"leaky_relu\""},
+               {PC__KERAS_ELU, 0.3, 0, 0, "\"class_name\": \"ELU\""},
+               {PC__KERAS_ELU, 1, 0, 0, "\"activation\": \"elu\""},
+               {PC__KERAS_RELU, 0, 0, 0.5, "\"class_name\": \"ReLU\""},
+               {PC__KERAS_RELU, 0.1, 6, 0.5, "\"class_name\": \"ReLU\""},
+               {PC__KERAS_RELU, 0, 0, 0, "\"activation\": \"relu\""}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (int conv = 0; conv < 2; conv++) {
+            pc__keras_model model = {.input_rank = conv ? 3 : 1, .input_shape = {2, 2, 2}};
+            pc__keras_layer *layer = pc__keras_add(&model, conv ? PC__KERAS_CONV2D : PC__KERAS_DENSE);
+            assert_not_null_ok(layer);
+            layer->units = 2;
+            layer->window[0] = layer->window[1] = layer->stride[0] = layer->stride[1] = 1;
+            layer->activation = all[i].activation;
+            layer->slope = all[i].slope, layer->limit = all[i].limit, layer->threshold = all[i].threshold;
+            assert_ok(conv ? pc__keras_weight_make(layer, "kernel", 4, (int64_t[]){1, 1, 2, 2})
+                           : pc__keras_weight_make(layer, "kernel", 2, (int64_t[]){2, 2}));
+            assert_ok(pc__keras_write(in_folder("a.h5"), &model));
+            pc__keras_free(&model);
+            assert_true(has_text(in_folder("a.h5"), all[i].text));
+            assert_ok(pc__keras_read(in_folder("a.h5"), &model));
+            assert_int_equal(model.layers[0].activation, all[i].activation);
+            assert_close(model.layers[0].slope, all[i].slope, 0);
+            assert_close(model.layers[0].limit, all[i].limit, 0);
+            assert_close(model.layers[0].threshold, all[i].threshold, 0);
+            pc__keras_free(&model);
+        }
 }
 
 /* 900 layers: names get numbers; lists stay readable. */
@@ -344,6 +392,7 @@ int main(void)
         cmocka_unit_test(a_functional_chain),
         cmocka_unit_test(weights_alone),
         cmocka_unit_test(what_is_written_reads_back),
+        cmocka_unit_test(activations_with_numbers),
         cmocka_unit_test(many_layers_without_names),
         cmocka_unit_test(a_full_disk_leaves_the_old_file),
         cmocka_unit_test(every_allocation_may_fail),
