@@ -38,7 +38,8 @@ typedef struct pc_keras_options {
     int class_count;
 } pc_keras_options;
 
-/* A .h5 file. The network is a Sequential of nn.h's layers, or one that was loaded. PC_ERR_UNSUPPORTED names what Keras
+/* A .h5 file. The network is a Sequential of nn.h's layers, or one that was loaded. A layer whose parameters are all frozen
+ * (pc_module_freeze) is written with trainable=False, and without state. PC_ERR_UNSUPPORTED names what Keras
  * has no layer for, and a path that ends in .keras; PC_ERR_FILE; PC_ERR_UNSUPPORTED too in a build without HDF5. */
 PC_API PC_MUST_USE pc_status pc_keras_save(const char *path, const pc_module *net, pc_keras_options options);
 
@@ -53,7 +54,8 @@ typedef struct pc_keras_info {
     double lr;                    /* NaN when the file has none */
 } pc_keras_info;
 
-/* The network of a file, in evaluation mode on the CPU; the caller owns it. Training mode is an error of the forward
+/* The network of a file, in evaluation mode on the CPU; the caller owns it. Layers of trainable=False are frozen
+ * (pc_module_freeze). Training mode is an error of the forward
  * pass where the network has batch normalisation that is not frozen, or noise layers. info may be NULL. PC_ERR_FILE
  * (not to be opened), PC_ERR_FORMAT (no HDF5, truncated, contradictory), PC_ERR_UNSUPPORTED (names the layer or
  * option). */

@@ -4,6 +4,8 @@
 #include "io/keras_order.h"
 #include "nn/graph.h"
 
+#include <paracord/autograd.h>
+
 typedef struct describer {
     pc__keras_model *model;
     const pc_optimizer *optimizer;
@@ -52,7 +54,7 @@ static pc_status slot_of(const describer *d, pc__keras_weight *weight, const int
 static pc_status slots_of(const describer *d, pc__keras_layer *layer, const int64_t before[3], bool own_order,
                           int parameter)
 {
-    for (int i = 0; i < layer->weight_count && d->optimizer; i++)
+    for (int i = 0; i < layer->weight_count && d->optimizer && !layer->frozen; i++)
         if (!layer->weights[i].fixed) {
             for (int s = 0; s < d->optimizer->slots; s++)
                 PC__TRY(slot_of(d, &layer->weights[i], before, own_order, parameter, s));
@@ -174,6 +176,15 @@ static pc_status describe_child(pc__keras_layer *layer, pc_module *module, const
     return PC_OK;
 }
 
+/* Keras's trainable: false, where there is something to train. What has no parameters stays as it came. */
+static bool is_frozen(const pc_module *module, bool before)
+{
+    for (int i = 0; i < module->parameter_count; i++)
+        if (pc_requires_grad(module->parameters[i].object))
+            return false;
+    return module->parameter_count || before;
+}
+
 /* What our order of a flattened picture means for what comes behind. */
 static void note_order(const describer *d, int node, const pc_module *child, const pc__keras_flow *in,
                        const int64_t before[3])
@@ -201,6 +212,7 @@ static pc_status describe_call(describer *d, int number, const int *from, int co
             return PC_ERR_MEMORY;
         d->layer[number] = m->layer_count - 1;
         PC__TRY(describe_child(layer, child, &in, before));
+        layer->frozen = is_frozen(child, layer->frozen);
         if (!layer->raw)
             snprintf(layer->class_name, sizeof layer->class_name, "%s", pc__keras_class_name(layer->kind));
         PC__TRY(slots_of(d, layer, before, !pc__keras_function_layer(child), d->parameter[number]));

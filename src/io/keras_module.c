@@ -138,7 +138,7 @@ static pc_module *activation(const pc__keras_layer *l)
     return ours(l, &kind) ? pc_activation(kind) : pc__keras_function_new(l);
 }
 
-static pc_module *build(builder *b, int node)
+static pc_module *plain(builder *b, int node)
 {
     const pc__keras_layer *l = layer_of(b, node);
     pc__keras_flow in = flow_of(b, input_of(b, node));
@@ -159,6 +159,19 @@ static pc_module *build(builder *b, int node)
     default:
         return pc__keras_function_new(l);
     }
+}
+
+/* trainable: false */
+static pc_module *build(builder *b, int node)
+{
+    pc_module *module = plain(b, node);
+    pc_status status = PC_OK;
+    for (int i = 0; module && layer_of(b, node)->frozen && i < module->parameter_count && status == PC_OK; i++)
+        status = pc_require_grad(module->parameters[i].object, false);
+    if (status == PC_OK)
+        return module;
+    pc_module_free(module);
+    return NULL;
 }
 
 /* ---- the model's ends */

@@ -2,6 +2,7 @@
 #include "io/keras_module.h"
 #include "io/keras_order.h"
 
+#include <paracord/autograd.h>
 #include <paracord/no_grad.h>
 
 pc_status pc_keras_save(const char *path, const pc_module *net, pc_keras_options options)
@@ -61,13 +62,13 @@ static pc_status differs(const char *path)
     return pc__fail(PC_ERR_STATE, "%s: its optimiser state belongs to another network than the optimiser's", path);
 }
 
-/* Put slot `s` of every weight in the place of its values, or back. */
+/* Put slot `s` of every weight that is trained in the place of its values, or back. */
 static pc_status swap(pc__keras_model *model, int s, const char *path)
 {
     for (int l = 0; l < model->layer_count; l++)
         for (int i = 0; i < model->layers[l].weight_count; i++) {
             pc__keras_weight *w = &model->layers[l].weights[i];
-            if (w->fixed)
+            if (w->fixed || model->layers[l].frozen)
                 continue;
             if (!w->slot[s])
                 return differs(path);
@@ -76,6 +77,14 @@ static pc_status swap(pc__keras_model *model, int s, const char *path)
             w->slot[s] = value;
         }
     return PC_OK;
+}
+
+/* Frozen ones have no slots: what the optimiser has for them stays. */
+static pc_status take_slot(pc_optimizer *o, int s, int i, pc_tensor *from, const char *path)
+{
+    if (!pc__same_shape(from, o->parameters[i]))
+        return differs(path);
+    return pc_requires_grad(from) ? pc_copy(o->state[s * o->count + i], from) : PC_OK;
 }
 
 /* A network whose parameters are one slot of all weights has them in the order that the optimiser's are in. */
@@ -94,8 +103,7 @@ static pc_status restore(pc__keras_model *model, const char *path, pc_optimizer 
     if (status == PC_OK)
         (void)pc_module_parameter_list(shadow, list, count);
     for (int i = 0; i < count && status == PC_OK; i++)
-        status = pc__same_shape(list[i].tensor, o->parameters[i]) ? pc_copy(o->state[s * o->count + i], list[i].tensor)
-                                                                  : differs(path);
+        status = take_slot(o, s, i, list[i].tensor, path);
     pc__free(list);
     pc_module_free(shadow);
     return status;

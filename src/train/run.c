@@ -199,8 +199,8 @@ static pc_status open_best(pc__run *run)
     pc_generator before = pc_generator_get();
     run->kept = pc__arch_new(run->arch, pc__run_frame(run), classes == 2 ? 1 : classes, run->init);
     pc_generator_set(before);
-    return run->kept ? pc__best_open_in(&run->fit.best, run->kept, run->fit.net, pc__fit_parameters(&run->fit))
-                     : pc_error_last()->status;
+    PC__TRY(run->kept ? pc__run_freeze(run, run->kept) : pc_error_last()->status);
+    return pc__best_open_in(&run->fit.best, run->kept, run->fit.net, pc__fit_parameters(&run->fit));
 }
 
 static pc_status tell_start(const pc__run *run)

@@ -84,6 +84,7 @@ pc_status pc__run_normal(pc__run *run);
  * will have them; what is frozen. And behind pc__run_find_start the weights where there was no checkpoint. */
 pc_status pc__run_check_begin(const pc__run *run);
 pc_status pc__run_begin(pc__run *run);
+pc_status pc__run_freeze(const pc__run *run, pc_module *net); /* as the run's network is */
 pc_status pc__run_begin_late(pc__run *run);
 
 /* run_data.c: find the folders and load the pictures; class_names is set. */

@@ -110,16 +110,23 @@ static pc_status take(pc__run *run)
     return words.failed ? PC_ERR_MEMORY : PC_OK;
 }
 
-static pc_status freeze(pc__run *run)
+pc_status pc__run_freeze(const pc__run *run, pc_module *net)
 {
     char pattern[80];
     if (strcmp(run->s.freeze, "backbone") != 0)
         return PC_OK;
     snprintf(pattern, sizeof pattern, "%s.*", run->head);
+    PC__TRY(pc_module_freeze(net, "*"));
+    return pc_module_unfreeze(net, pattern);
+}
+
+static pc_status freeze(pc__run *run)
+{
+    if (strcmp(run->s.freeze, "backbone") != 0)
+        return PC_OK;
     run->fit.trained = pc_module_child_named(run->fit.net, run->head);
     PC__TRY(run->fit.trained ? PC_OK : pc_error_last()->status);
-    PC__TRY(pc_module_freeze(run->fit.net, "*"));
-    return pc_module_unfreeze(run->fit.net, pattern);
+    return pc__run_freeze(run, run->fit.net);
 }
 
 /* Whether the network can be trained on so many pictures at once; a pass is not computed for that. */

@@ -216,6 +216,74 @@ static void optimiser_state_comes_back(void **state)
     }
 }
 
+static int slots_of(const pc__keras_layer *layer)
+{
+    int slots = 0;
+    for (int i = 0; i < layer->weight_count; i++)
+        slots += layer->weights[i].slot[0] != NULL;
+    return slots;
+}
+
+/* The first convolution is not trained, there and back. */
+static void frozen_layers_stay_frozen(void **state)
+{
+    (void)state;
+    needs_keras();
+    pc_module *net = network();
+    assert_ok(pc_module_freeze(net, "0.*"));
+    pc_optimizer *first = pc_adam(net, .lr = 0.002);
+    for (int i = 0; i < 2; i++)
+        train_a_step(net, first);
+    pc_keras_options with = options;
+    with.optimizer = first;
+    with.optimizer_state = true;
+    assert_ok(pc_keras_save(path, net, with));
+    pc__keras_model model;
+    assert_ok(pc__keras_read(path, &model));
+    assert_true(model.layers[0].frozen && model.training.has_state);
+    assert_int_equal(slots_of(&model.layers[0]), 0);
+    for (int l = 1; l < model.layer_count; l++) {
+        assert_false(model.layers[l].frozen);
+        assert_int_equal(slots_of(&model.layers[l]), model.layers[l].weight_count);
+    }
+    pc__keras_free(&model);
+    pc_module *again = on_device(pc_keras_load(path, NULL));
+    assert_false(pc_requires_grad(pc_module_parameter(again, "0.weight")));
+    assert_false(pc_requires_grad(pc_module_parameter(again, "0.bias")));
+    assert_true(pc_requires_grad(pc_module_parameter(again, "2.weight")));
+    pc_optimizer *second = pc_adam(again);
+    assert_ok(pc_keras_load_optimizer(path, second));
+    compare_states(first, second, 0);
+    pc_optimizer_free(second);
+    pc_module_free(again);
+    pc_optimizer_free(first);
+    pc_module_free(net);
+}
+
+/* A file of Keras: its convolution has trainable=False, its dense layer a velocity (tests/golden/keras_files.py). */
+static void a_frozen_layer_of_keras(void **state)
+{
+    (void)state;
+    needs_keras();
+    static const char *const file = PC_TEST_GOLDEN "/keras3_chain.h5";
+    pc_module *net = pc_keras_load(file, NULL);
+    assert_not_null_ok(net);
+    pc_parameter list[4];
+    assert_int_equal(pc_module_parameter_list(net, list, 4), 3);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(pc_requires_grad(list[i].tensor), i > 0);
+    pc_optimizer *sgd = pc_sgd(net, .momentum = 0.9, .nesterov = true);
+    assert_ok(pc_keras_load_optimizer(file, sgd));
+    assert_int_equal(sgd->settings.step, 7);
+    assert_true(pc_item(pc_max(pc_abs(sgd->state[0]))) == 0);
+    for (int i = 1; i < 3; i++) { /* 0.1, the rate, of what the file has: at most 31/64, 0.5 */
+        double most = pc_item(pc_max(pc_abs(sgd->state[i])));
+        assert_true(most > 0 && most <= 5);
+    }
+    pc_optimizer_free(sgd);
+    pc_module_free(net);
+}
+
 /* Two inputs, one output, one step of the mean of their squares: what Keras 3.15.1 gave for the weights 1 and 2 with
  * SGD(0.1, momentum=0.9). */
 static const struct keras_sgd {
@@ -357,6 +425,8 @@ int main(void)
         cmocka_unit_test(keras_models_answer_the_same),
         cmocka_unit_test(optimiser_state_comes_back),
         cmocka_unit_test(what_keras_has_not_is_named),
+        cmocka_unit_test(frozen_layers_stay_frozen),
+        cmocka_unit_test(a_frozen_layer_of_keras),
         cmocka_unit_test(momentum_is_written_as_keras_keeps_it),
         cmocka_unit_test(momentum_of_keras_goes_on_the_same),
     };
