@@ -8,7 +8,7 @@
  *
  * The loss follows from the batches' y, unless a function of yours says it:
  *     labels of a folder of two classes, float32 [n, 1]   binary cross-entropy of logits [n, 1]; 0 or more names the
- *                                                         second class
+ *                                                         second class; or cross-entropy of logits [n, 2]
  *     integers [n]                                        cross-entropy of logits [n, classes]; samples of -100 count for
  *                                                         nothing, in the loss and in the share
  *     other floating y, a price or twelve of them         the mean squared error; y may lack, or have, a dimension of 1

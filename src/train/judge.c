@@ -91,7 +91,7 @@ bool pc__judge_counts(const pc__judge *j, const pc_tensor *outputs, const pc_ten
 {
     if (!y || outputs->ndim != 2 || pc_tensor_count(y) != outputs->shape[0] || !pc__is_float((pc_dtype)outputs->dtype))
         return false;
-    return pc__is_float((pc_dtype)y->dtype) ? j->named && outputs->shape[1] == 1
+    return pc__is_float((pc_dtype)y->dtype) ? j->named && (outputs->shape[1] == 1 || outputs->shape[1] == 2)
                                             : y->ndim == 1 && y->dtype != PC_BOOL && outputs->shape[1] > 1;
 }
 

@@ -226,7 +226,8 @@ static pc_tensor *smoothed(double smoothing, bool named, pc_tensor *outputs, pc_
         return named ? mean : of_counted(mean, y);
     }
     pc_tensor *target = pc_add_scalar(pc_mul_scalar(y, 1 - smoothing), smoothing / 2);
-    return weighed(pc_fn_bce_with_logits(outputs, target, (pc_fn_bce_options){.reduction = PC_REDUCTION_NONE}), y,
+    pc_tensor *logits = pc__one_logit(outputs, y);
+    return weighed(pc_fn_bce_with_logits(logits, target, (pc_fn_bce_options){.reduction = PC_REDUCTION_NONE}), y,
                    weights);
 }
 

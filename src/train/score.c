@@ -9,9 +9,17 @@
 #include <math.h>
 #include <paracord/autograd.h>
 
+pc_tensor *pc__one_logit(pc_tensor *logits, const pc_tensor *y)
+{
+    const bool both = logits && logits->ndim == 2 && logits->shape[1] == 2 && y->ndim == 2 && y->shape[1] == 1;
+    return both ? pc_sub(pc_slice(logits, 1, 1, 2, 1), pc_slice(logits, 1, 0, 1, 1)) : logits;
+}
+
 pc_tensor *pc__batch_loss(pc_tensor *logits, pc_tensor *y, pc_tensor *weights)
 {
     bool binary = y && pc__is_float(y->dtype);
+    if (binary)
+        logits = pc__one_logit(logits, y);
     if (weights)
         return binary ? pc_bce_with_logits_weighted(logits, y, weights) : pc_cross_entropy_weighted(logits, y, weights);
     return binary ? pc_bce_with_logits(logits, y) : pc__cross_entropy_or_0(logits, y);

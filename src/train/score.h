@@ -14,7 +14,11 @@ typedef struct pc__score {
     int64_t ignored; /* of those seen: they have the label that counts for nothing (ops/loss.h) */
 } pc__score;
 
-/* The mean loss that fits the labels: y [n, 1] floating: binary cross-entropy; y [n] int64: cross-entropy over those that
+/* What binary cross-entropy takes for y [n, 1]: the logits, or of two for each picture by how much the second is
+ * greater: a softmax of two gives the second class what a sigmoid of that gives. */
+pc_tensor *pc__one_logit(pc_tensor *logits, const pc_tensor *y);
+
+/* The mean loss that fits the labels: y [n, 1] floating: binary cross-entropy of logits [n, 1] or [n, 2]; y [n] int64: cross-entropy over those that
  * are not ignored, 0 where all are. `weights` of the classes, or NULL: then no label is ignored. */
 PC__SHARED pc_tensor *pc__batch_loss(pc_tensor *logits, pc_tensor *y, pc_tensor *weights);
 

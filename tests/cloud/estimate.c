@@ -8,6 +8,7 @@
 #include <math.h>
 #include <paracord-tools/draw.h>
 #include <paracord/memory.h>
+#include <paracord/keras.h>
 #include <paracord/train.h>
 
 static test_path root, data;
@@ -107,6 +108,23 @@ static pc_cloud_job plan_of(const char *model, int epochs)
     pc_cloud_job_options plan = {.model = model, .folder = data.s, .epochs = epochs, .device = "cpu", .seconds = 0.01};
     assert_ok(pc_cloud_plan_job(cloud, plan, &job));
     return job;
+}
+
+/* A file of Keras with an output for each of two classes. */
+static void two_outputs_are_measured(void **state)
+{
+    (void)state;
+#if !PC_HAVE_HDF5
+    skip();
+#endif
+    const test_path file = joined(root.s, "two.h5");
+    pc_module *net = pc_sequential(pc_conv2d(3, 4, 3), pc_flatten(), pc_linear(4 * 14 * 14, 2));
+    const pc_keras_options options = {.height = 16, .width = 16, .channels = 3, .head = PC_KERAS_SOFTMAX};
+    assert_ok(pc_keras_save(file.s, net, options));
+    pc_module_free(net);
+    const pc_cloud_job job = plan_of(file.s, 1);
+    assert_int_equal(job.height, 16);
+    assert_true(job.here > 0);
 }
 
 static void job_is_counted_and_measured(void **state)
@@ -336,6 +354,7 @@ int main(void)
         cmocka_unit_test(network_is_counted),
         cmocka_unit_test(blocks_are_counted),
         cmocka_unit_test(measured_steps_are_met),
+        cmocka_unit_test(two_outputs_are_measured),
         cmocka_unit_test(job_is_counted_and_measured),
         cmocka_unit_test(all_pictures_have_their_turn),
         cmocka_unit_test(estimates_add_up),
