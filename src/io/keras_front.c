@@ -103,7 +103,31 @@ static void put(const line *all, double factor, pc__keras_front *front)
     }
 }
 
-void pc__keras_front_find(const pc__keras_model *model, int last, bool whole, bool *cut, pc__keras_front *front)
+static bool prepares(const pc__keras_layer *layer)
+{
+    return layer->kind == PC__KERAS_RESCALING || layer->kind == PC__KERAS_NORMALIZATION;
+}
+
+/* Every way from the picture comes to a Rescaling or Normalization before it comes to other weights or to the end. `raw`
+ * has room for each node: what it takes was not prepared. Nodes come behind those that they take from. */
+static bool all_prepare(const pc__keras_model *model, bool *raw)
+{
+    bool found = false;
+    for (int i = 0; i < model->node_count; i++) {
+        const pc__keras_node *node = &model->nodes[i];
+        const pc__keras_layer *layer = &model->layers[node->layer];
+        raw[i] = false;
+        for (int k = node->first; k < node->first + node->count; k++)
+            raw[i] = raw[i] || model->edges[k] == PC__KERAS_PICTURE || raw[model->edges[k]];
+        if (raw[i] && !prepares(layer) && (layer->weight_count || i == model->output))
+            return false;
+        found = found || (raw[i] && prepares(layer));
+        raw[i] = raw[i] && !prepares(layer);
+    }
+    return found;
+}
+
+pc_status pc__keras_front_find(const pc__keras_model *model, int last, bool whole, bool *cut, pc__keras_front *front)
 {
     const int64_t channels = model->input_rank == 3 ? model->input_shape[2] : 0;
     line all = {{1, 1, 1}, {0, 0, 0}}, one;
@@ -122,11 +146,8 @@ void pc__keras_front_find(const pc__keras_model *model, int last, bool whole, bo
         node = only_taker(model, node);
     }
     put(&all, factor, front);
-    for (; node >= 0 && !front->cut && !front->found; node = behind(model, node)) {
-        const pc__keras_layer *layer = &model->layers[model->nodes[node].layer];
-        front->found = layer->kind == PC__KERAS_RESCALING || layer->kind == PC__KERAS_NORMALIZATION;
-        if (layer->weight_count && !front->found)
-            break;
-    }
-    front->found = front->found || front->cut;
+    bool *raw = pc__calloc((size_t)model->node_count + 1, sizeof *raw);
+    front->found = raw && (front->cut || all_prepare(model, raw));
+    pc__free(raw);
+    return raw ? PC_OK : PC_ERR_MEMORY;
 }

@@ -344,7 +344,8 @@ static pc_module *build_all(builder *b, pc_keras_head *head, bool whole, pc__ker
     b->uses[m->output]++;
     behead(b, head);
     find_planes(b);
-    pc__keras_front_find(m, b->last, whole, b->cut, front);
+    if (pc__keras_front_find(m, b->last, whole, b->cut, front) != PC_OK)
+        return NULL;
     if (b->last < 0)
         return pc__null(PC_ERR_FORMAT, "%s: the model has no layers", b->path);
     return pc__keras_is_chain(m) ? chain(b, front->cut) : graph(b);

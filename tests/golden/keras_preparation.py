@@ -37,6 +37,7 @@ WAYS = {
     "caffe.keras": keras_mode("caffe"),
     "reversed.keras": lambda x: x[..., ::-1] - MEAN,
     "flipped.keras": lambda x: keras.ops.flip(x, axis=-1) - MEAN,
+    "branches.keras": lambda x: L.Concatenate()([L.Rescaling(1 / 255)(x), L.Rescaling(1 / 127.5, offset=-1)(x)]),
 }
 
 

@@ -151,6 +151,7 @@ static void layers_in_front(void **state)
         {"caffe.keras", "raw pixels (0 to 255)"},
         {"reversed.keras", "raw pixels (0 to 255)"},
         {"flipped.keras", "raw pixels (0 to 255)"},
+        {"branches.keras", "raw pixels (0 to 255)"},
     };
     for (int i = 0; i < (int)(sizeof ways / sizeof *ways); i++) {
         char path[512], words[200];
@@ -170,6 +171,30 @@ static void layers_in_front(void **state)
         pc_image_free(&images[0]);
         pc_image_free(&images[1]);
     }
+}
+
+/* Two branches of which one takes the picture as it is: nothing is known of it. */
+static void a_layer_in_one_branch_says_nothing(void **state)
+{
+    (void)state;
+    static const int both[] = {0, PC__KERAS_PICTURE};
+    test_path path = placed(root.s, "half.h5");
+    pc__keras_model model = {.input_rank = 3, .input_shape = {SIZE, SIZE, 3}};
+    pc__keras_layer *layer = pc__keras_add(&model, PC__KERAS_RESCALING);
+    assert_not_null_ok(layer);
+    layer->scale = 1.0 / 255;
+    assert_not_null_ok(pc__keras_add_layer(&model, PC__KERAS_ADD));
+    assert_ok(pc__keras_add_node(&model, 1, both, 2));
+    assert_not_null_ok(pc__keras_add(&model, PC__KERAS_FLATTEN));
+    layer = pc__keras_add(&model, PC__KERAS_DENSE);
+    assert_not_null_ok(layer);
+    layer->units = 3, layer->activation = PC__KERAS_SOFTMAX;
+    assert_ok(pc__keras_weight_make(layer, "kernel", 2, (int64_t[]){SIZE * SIZE * 3, 3}));
+    assert_ok(pc__keras_write(path.s, &model));
+    pc__keras_free(&model);
+    pc_classifier *c = opened(path);
+    assert_text(c, "6x6 RGB by nearest neighbour, pixels times 1/255 (assumed: the file does not say)");
+    pc_classifier_free(c);
 }
 
 /* The picture and the answers of any.keras for one size. */
@@ -495,6 +520,7 @@ int main(void)
         cmocka_unit_test(what_the_file_does_not_say_is_assumed_and_told),
         cmocka_unit_test(what_is_given_is_done),
         cmocka_unit_test(layers_in_front),
+        cmocka_unit_test(a_layer_in_one_branch_says_nothing),
         cmocka_unit_test(pictures_of_any_size),
         cmocka_unit_test(notes_over_layers_in_front),
         cmocka_unit_test(noting_writes_it_into_the_file),
