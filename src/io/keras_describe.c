@@ -101,9 +101,17 @@ static pc_status check_flattened(const int64_t before[3], int64_t in)
                     (long long)before[0], (long long)before[1], (long long)before[2], (long long)in);
 }
 
-static pc_status linear(pc__keras_layer *layer, pc_module *module, const int64_t before[3])
+/* Of a picture our last dimension is the width, and Keras's the channels. */
+static pc_status linear(pc__keras_layer *layer, pc_module *module, const pc__keras_flow *in, const int64_t before[3])
 {
     const pc__linear_layer *own = pc_module_data(module);
+    if (in->rank == 3)
+        return pc__fail(
+            PC_ERR_UNSUPPORTED,
+            "a Linear layer of %lld inputs that takes a picture cannot be written to a Keras file: it works "
+            "along the width, and Keras's Dense along the channels; put a Flatten in front, or take a Conv2d "
+            "of 1 x 1",
+            (long long)own->in);
     PC__TRY(check_flattened(before, own->in));
     layer->kind = PC__KERAS_DENSE;
     layer->units = (int)own->out;
@@ -159,7 +167,7 @@ static pc_status describe_child(pc__keras_layer *layer, pc_module *module, const
     if (type == &pc__conv2d_class)
         return conv2d(layer, module, in);
     if (type == &pc__linear_class)
-        return linear(layer, module, before);
+        return linear(layer, module, in, before);
     if (type == &pc__max_pool2d_class || type == &pc__avg_pool2d_class)
         return pool(layer, module, in);
     if (type == &pc__dropout_class) {

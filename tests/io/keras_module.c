@@ -397,6 +397,13 @@ static void what_keras_has_not_is_named(void **state)
     assert_fails(pc_keras_save(path, net, options), PC_ERR_UNSUPPORTED, "padding");
     assert_fails(pc_keras_save(path, net, (pc_keras_options){0}), PC_ERR_ARGUMENT, "height 0");
     pc_module_free(net);
+    net = pc_sequential(pc_conv2d(3, 14, 3, .same = true), pc_linear(14, 2)); /* whichever axis it is, it fits */
+    assert_fails(pc_keras_save(path, net, options), PC_ERR_UNSUPPORTED,
+                 "a Linear layer of 14 inputs that takes a picture");
+    pc_module_free(net);
+    net = pc_sequential(pc_linear(14, 2), pc_flatten(), pc_linear(3 * 14 * 2, 1));
+    assert_fails(pc_keras_save(path, net, options), PC_ERR_UNSUPPORTED, "Keras's Dense along the channels");
+    pc_module_free(net);
     net = pc_sequential(pc_max_pool2d(5, .ceil_mode = true), pc_flatten(), pc_linear(3 * 3 * 3, 1));
     assert_fails(pc_keras_save(path, net, options), PC_ERR_UNSUPPORTED, "ceil_mode");
     pc_module_free(net);
