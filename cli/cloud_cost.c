@@ -377,7 +377,7 @@ static const cli_option options[] = {
      .max = 65536},
     {"size", 0, CLI_SIZE, offsetof(cost_settings, size), NULL, "PIXELS",
      .help = "Pictures are resized to PIXELS x PIXELS, or to HEIGHTxWIDTH; 64 for a network by name, a file's own "
-             "otherwise",
+             "otherwise, unless it takes any size",
      .min = 8, .max = 4096},
     {"budget", 0, CLI_FLOAT, offsetof(cost_settings, cloud.budget), NULL, "DOLLARS",
      .help = "US dollars an hour, at most", .min = 0, .max = 100000, .above = true},

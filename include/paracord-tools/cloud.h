@@ -180,7 +180,7 @@ typedef struct pc_cloud_job_options {
     int reserved_;
     const char *model;  /* as of paracord train --arch, or a Keras file */
     const char *folder; /* pictures, as `paracord train` takes them */
-    int size;           /* of the pictures; 0: 64, or the file's */
+    int size;           /* of the pictures; 0: 64, or the file's, which must not leave it open then */
     int height, width;  /* or this, where given: both, or neither */
     int batch, epochs;  /* 0: 32; 25 */
     const char *device; /* to measure on; NULL: auto */

@@ -3,6 +3,7 @@
 
 #include "cloud/work.h"
 #include "data/folder.h"
+#include "io/keras.h"
 #include "train/arch.h"
 
 #include <math.h>
@@ -125,6 +126,38 @@ static void two_outputs_are_measured(void **state)
     const pc_cloud_job job = plan_of(file.s, 1);
     assert_int_equal(job.height, 16);
     assert_true(job.here > 0);
+}
+
+/* (None, None, 3): the plan says what the file leaves open; (16, None, 3): that alone. */
+static void open_sizes_are_chosen(void **state)
+{
+    (void)state;
+#if !PC_HAVE_HDF5
+    skip();
+#endif
+    const test_path file = joined(root.s, "open.h5");
+    for (int half = 0; half < 2; half++) {
+        pc__keras_model model = {.input_rank = 3, .input_shape = {half ? 16 : -1, -1, 3}};
+        assert_not_null_ok(pc__keras_add(&model, PC__KERAS_GLOBAL_AVG_POOL2D));
+        pc__keras_layer *layer = pc__keras_add(&model, PC__KERAS_DENSE);
+        assert_not_null_ok(layer);
+        layer->units = 1, layer->activation = PC__KERAS_SIGMOID;
+        assert_ok(pc__keras_weight_make(layer, "kernel", 2, (int64_t[]){3, 1}));
+        assert_ok(pc__keras_write(file.s, &model));
+        pc__keras_free(&model);
+        pc_cloud_job job;
+        pc_cloud_job_options plan = {.model = file.s, .folder = data.s, .device = "cpu", .seconds = 0.001};
+        assert_fails(pc_cloud_plan_job(cloud, plan, &job), PC_ERR_ARGUMENT,
+                     "any size: say which size they are to be brought to (--size)");
+        plan.height = 16, plan.width = 24;
+        assert_ok(pc_cloud_plan_job(cloud, plan, &job));
+        assert_true(job.height == 16 && job.width == 24 && job.here > 0);
+        plan.height = plan.width = 0, plan.size = 24;
+        if (half)
+            assert_fails(pc_cloud_plan_job(cloud, plan, &job), PC_ERR_ARGUMENT, "pictures of 16 x 24, not of 24 x 24");
+        else
+            assert_ok(pc_cloud_plan_job(cloud, plan, &job));
+    }
 }
 
 static void job_is_counted_and_measured(void **state)
@@ -355,6 +388,7 @@ int main(void)
         cmocka_unit_test(blocks_are_counted),
         cmocka_unit_test(measured_steps_are_met),
         cmocka_unit_test(two_outputs_are_measured),
+        cmocka_unit_test(open_sizes_are_chosen),
         cmocka_unit_test(job_is_counted_and_measured),
         cmocka_unit_test(all_pictures_have_their_turn),
         cmocka_unit_test(estimates_add_up),

@@ -60,6 +60,29 @@ static pc__frame frame_of(const pc_cloud_job *job)
     return (pc__frame){job->height, job->width, job->channels};
 }
 
+/* The plan's size where the file leaves a side open (0); else the file's own. */
+static pc_status choose_size(const pc_cloud_job_options *plan, pc_cloud_job *job)
+{
+    const int height = plan->height ? plan->height : plan->size, width = plan->width ? plan->width : plan->size;
+    if (!height && (!job->height || !job->width))
+        return pc__fail(PC_ERR_ARGUMENT,
+                        "%s takes pictures of any size: say which size they are to be brought to (--size)",
+                        plan->model);
+    job->height = job->height ? job->height : height;
+    job->width = job->width ? job->width : width;
+    return !height || (height == job->height && width == job->width)
+               ? PC_OK
+               : pc__fail(PC_ERR_ARGUMENT, "%s takes pictures of %d x %d, not of %d x %d", plan->model, job->height,
+                          job->width, height, width);
+}
+
+static pc_status check_classes(const pc_cloud_job_options *plan, const pc_cloud_job *job, int classes)
+{
+    return classes == job->classes ? PC_OK
+                                   : pc__fail(PC_ERR_SHAPE, "%s has %d classes and %s knows %d", plan->folder,
+                                              job->classes, plan->model, classes);
+}
+
 /* By name or from a file; the caller frees it. */
 static pc_module *make_network(const pc_cloud_job_options *plan, pc_cloud_job *job)
 {
@@ -79,14 +102,7 @@ static pc_module *make_network(const pc_cloud_job_options *plan, pc_cloud_job *j
     int classes = model.file.class_count;
     model.file.net = NULL;
     pc__model_close(&model);
-    const int height = plan->height ? plan->height : plan->size, width = plan->width ? plan->width : plan->size;
-    if (height && (height != job->height || width != job->width))
-        (void)pc__fail(PC_ERR_ARGUMENT, "%s takes pictures of %d x %d, not of %d x %d", plan->model, job->height,
-                       job->width, height, width);
-    else if (classes != job->classes)
-        (void)pc__fail(PC_ERR_SHAPE, "%s has %d classes and %s knows %d", plan->folder, job->classes, plan->model,
-                       classes);
-    else
+    if (choose_size(plan, job) == PC_OK && check_classes(plan, job, classes) == PC_OK)
         return net;
     pc_module_free(net);
     return NULL;
