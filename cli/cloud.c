@@ -52,9 +52,9 @@ const char *cli_cloud_guess_region(const pc_cloud *cloud, const char *typed, cha
     for (int i = 0; cloud && (region = pc_cloud_region_at(cloud, i)); i++)
         if (!other || (cli_edit_distance(typed, region) == 1 && region[strlen(region) - 1] == typed[n - 1]))
             meant = cli_nearer(typed, meant, region);
-    if (meant || n < 2 || n > CLI_CLOUD_TEXT_MAX - 2)
+    if (meant || n < 2 || n > CLI_CLOUD_TEXT_MAX - 2 || typed[n - 2] < 'a' || typed[n - 2] > 'z')
         return meant;
-    snprintf(guess, CLI_CLOUD_TEXT_MAX, "%.*s-%s", n - 1, typed, typed + n - 1); /* eu-central1 */
+    snprintf(guess, CLI_CLOUD_TEXT_MAX, "%.*s-%s", n - 1, typed, typed + n - 1); /* eu-central1, which lacks a dash */
     return !other && pc_cloud_is_region(guess) ? guess : NULL;
 }
 

@@ -175,6 +175,12 @@ static void wrong_words_are_named(void **state)
     run(&e, "cloud", "pick", "--region", "us-west-1"); /* another region, and no slip */
     assert_refused(&e, 1, "cloud update --region us-west-1 gets them");
     assert_null(strstr(e.err, "did you mean"));
+    static const char *const nowhere[] = {"mars-1", "eu-central-11"}; /* no dash is missing in front of the number */
+    for (size_t i = 0; i < sizeof nowhere / sizeof *nowhere; i++) {
+        run(&e, "cloud", "list", "--region", nowhere[i]);
+        assert_refused(&e, 1, "prices are known only of us-east-1");
+        assert_null(strstr(e.err, "did you mean"));
+    }
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         run(&e, wrong[i][0], wrong[i][1], wrong[i][2], wrong[i][3]);
         if (e.status != 1)

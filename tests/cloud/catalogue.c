@@ -329,6 +329,8 @@ static void regions_are_written_as_aws_does(void **state)
     assert_true(pc_cloud_is_region("us-gov-west-1"));
     assert_false(pc_cloud_is_region("eu-central1"));
     assert_false(pc_cloud_is_region("eu-central-0"));
+    assert_false(pc_cloud_is_region("eu--central-1"));
+    assert_false(pc_cloud_is_region("mars--1"));
     assert_false(pc_cloud_is_region(""));
 }
 

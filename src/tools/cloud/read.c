@@ -64,7 +64,8 @@ bool pc_cloud_is_region(const char *name)
 {
     PC__NEED_OR(false, name);
     size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
-    return !name[n] && n > 6 && n < 32 && name[n - 2] == '-' && name[n - 1] >= '1' && name[n - 1] <= '9';
+    return !name[n] && !strstr(name, "--") && n > 6 && n < 32 && name[n - 2] == '-' && name[n - 1] >= '1' &&
+           name[n - 1] <= '9';
 }
 
 /* A vCPU-hour with its share of accelerators costs 4 to 75 cents: one that costs fractions of a cent or many dollars
