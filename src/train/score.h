@@ -18,8 +18,9 @@ typedef struct pc__score {
  * greater: a softmax of two gives the second class what a sigmoid of that gives. */
 pc_tensor *pc__one_logit(pc_tensor *logits, const pc_tensor *y);
 
-/* The mean loss that fits the labels: y [n, 1] floating: binary cross-entropy of logits [n, 1] or [n, 2]; y [n] int64: cross-entropy over those that
- * are not ignored, 0 where all are. `weights` of the classes, or NULL: then no label is ignored. */
+/* The mean loss that fits the labels: y [n, 1] floating: binary cross-entropy of logits [n, 1] or [n, 2]; y [n] int64:
+ * cross-entropy over those that are not ignored, 0 where all are. `weights` of the classes, or NULL: then no label is
+ * ignored. */
 PC__SHARED pc_tensor *pc__batch_loss(pc_tensor *logits, pc_tensor *y, pc_tensor *weights);
 
 /* How many of y's integer labels are not ignored, a float64; in the scope that is open. */
