@@ -50,7 +50,11 @@ static pc_status learn_from(job *j, pc_tensor *x, pc_tensor *labels)
 static pc_status learn(void *context)
 {
     job *j = context;
-    return learn_from(j, j->x[j->turn], j->labels[j->turn]);
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        status = learn_from(j, j->x[j->turn], j->labels[j->turn]);
+    }
+    return status;
 }
 
 static pc_tensor *pictures(int seed, int64_t n)
