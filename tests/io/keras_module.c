@@ -275,10 +275,12 @@ static void a_frozen_layer_of_keras(void **state)
     pc_optimizer *sgd = pc_sgd(net, .momentum = 0.9, .nesterov = true);
     assert_ok(pc_keras_load_optimizer(file, sgd));
     assert_int_equal(sgd->settings.step, 7);
-    assert_true(pc_item(pc_max(pc_abs(sgd->state[0]))) == 0);
-    for (int i = 1; i < 3; i++) { /* 0.1, the rate, of what the file has: at most 31/64, 0.5 */
-        double most = pc_item(pc_max(pc_abs(sgd->state[i])));
-        assert_true(most > 0 && most <= 5);
+    PC_SCOPE {
+        assert_true(pc_item(pc_max(pc_abs(sgd->state[0]))) == 0);
+        for (int i = 1; i < 3; i++) { /* 0.1, the rate, of what the file has: at most 31/64, 0.5 */
+            double most = pc_item(pc_max(pc_abs(sgd->state[i])));
+            assert_true(most > 0 && most <= 5);
+        }
     }
     pc_optimizer_free(sgd);
     pc_module_free(net);
