@@ -75,6 +75,12 @@ static double numbers_of(const pc__conv_shape *s)
     return (double)s->n * s->h * s->w * s->c + places_of(s) * s->o;
 }
 
+/* Of channels, which a shape without any need not say. */
+static int groups_of(const pc__conv_shape *s)
+{
+    return s->groups > 1 ? s->groups : 1;
+}
+
 static double weights_of(const pc__conv_shape *s)
 {
     return (double)s->c * s->o * s->kh * s->kw;
@@ -293,7 +299,7 @@ static bool is_for_tiles_of_strides(const pc__conv_shape *s, double results, dou
 bool pc__conv_is_least_of_groups(const pc__conv_shape *s)
 {
     enum { LEAST = 1 << 22, LONG = 2048 };
-    const int groups = s->groups > 1 ? s->groups : 1;
+    const int groups = groups_of(s);
     const double work = work_of(s) / groups;
     const double results = s->direction == PC__CONV_FORWARD ? places_of(s) * s->o
                            : s->direction == PC__CONV_INPUT ? (double)s->n * s->h * s->w * s->c
@@ -311,7 +317,7 @@ typedef struct group {
 
 static group group_of(const pc__conv_shape *s)
 {
-    const int groups = s->groups > 1 ? s->groups : 1, in = s->c / groups, out = s->o / groups;
+    const int in = s->c / groups_of(s), out = s->o / groups_of(s);
     return (group){in, out, in > out ? in : out};
 }
 
@@ -332,7 +338,7 @@ static bool has_group_of_cudnns(const group *g)
 static double products_of_tiles(const pc__conv_shape *s, const group *g)
 {
     const int fours = g->in % 4 == 0 && g->out % 4 == 0, wide = fours ? 32 : 16;
-    const double columns = (double)rounded_up(g->out, wide) * (s->groups > 1 ? s->groups : 1);
+    const double columns = (double)rounded_up(g->out, wide) * groups_of(s);
     return places_of(s) * columns * g->in * taps_of(s) * (fours ? 1 : 3);
 }
 
@@ -346,7 +352,7 @@ static bool is_tf32_for_tiles(const pc__conv_shape *s, const group *g)
     if (g->most <= FEW)
         return !has_group_of_cudnns(g) || products_of_tiles(s, g) <= MUCH;
     if (s->direction == PC__CONV_INPUT && strides && apart)
-        return !shared || work_of(s) / (s->groups > 1 ? s->groups : 1) <= TOO_MUCH;
+        return !shared || work_of(s) / groups_of(s) <= TOO_MUCH;
     return s->direction == PC__CONV_FORWARD && s->groups > 1 && taps_of(s) >= LARGE;
 }
 
