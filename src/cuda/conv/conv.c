@@ -1,7 +1,7 @@
 /* conv.c: the fused convolution and its gradients. */
 #include "cuda/conv/c_order.h"
-#include "cuda/conv/half.h"
 #include "cuda/conv/rows.h"
+#include "cuda/conv/turn.h"
 
 #include "ops/conv2d.h"
 #include "ops/table.h"
@@ -84,39 +84,11 @@ pc_status pc__cuda_op_conv2d(pc_stream *stream, const pc_call *call)
     return pc__rows_run_by(&pc__conv_rows[PC__CONV_FORWARD], p.own, stream, call, &p);
 }
 
-/* 16-bit numbers that lie in planes are turned to channels last once for all pieces, where one of their rows wants it
- * so. Returns the bytes of that in front of the rows' own. */
-static size_t turned_bytes(const pc__conv_piece *pieces, const pc__row *const *rows, int count)
-{
-    bool turns = false, packs = false;
-    for (int i = 0; i < count; i++) {
-        turns = turns || !pc__conv_reads_planes(rows[i], &pieces[i]);
-        packs = packs || pieces[i].direction == PC__CONV_INPUT;
-    }
-    return turns && pieces[0].s.planes ? pc__cuda_conv_turn_scratch(&pieces[0].s, packs) : 0;
-}
-
-static void turn(pc_stream *stream, pc__conv_piece *pieces, int count, void *scratch)
-{
-    const bool packs = pieces[count - 1].direction == PC__CONV_INPUT; /* which comes last */
-    const pc__conv_piece *any = &pieces[0];
-    const void *y = any->y, *dy = any->dy;
-    const uint8_t *argmax = any->argmax;
-    void *packed = NULL;
-    pc__cuda_conv_turn(pc__cuda_queue(stream), &any->s, packs ? any->weight : NULL, &y, &argmax, &dy, &packed, scratch);
-    for (int i = 0; i < count; i++) {
-        pieces[i].s.planes = 0;
-        pieces[i].y = y, pieces[i].dy = dy, pieces[i].argmax = argmax;
-        pieces[i].packed = packed;
-        pieces[i].s.ready_turned = i == 1; /* two kernels ahead, then */
-    }
-}
-
 /* What is left to our kernels: the pieces one after the other, in the same scratch memory. */
 static pc_status own_backward(pc_stream *stream, const pc_call *call, pc__conv_piece *pieces,
                               const pc__row *const *rows, int count)
 {
-    const size_t front = turned_bytes(pieces, rows, count);
+    const size_t front = pc__conv_turned_bytes(pieces, rows, count);
     size_t most = 0;
     for (int i = 0; i < count; i++) {
         pc__conv_piece last = pieces[i];
@@ -127,7 +99,7 @@ static pc_status own_backward(pc_stream *stream, const pc_call *call, pc__conv_p
     if (front + most && !scratch)
         return PC_ERR_MEMORY;
     if (front)
-        turn(stream, pieces, count, scratch);
+        PC__TRY(pc__conv_turn(stream, call, pieces, count, scratch));
     for (int i = 0; i < count; i++) {
         bool done = true;
         PC__TRY(rows[i]->run(stream, call, &pieces[i], scratch + front, &done));

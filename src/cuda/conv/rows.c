@@ -482,8 +482,9 @@ const pc__row *pc__conv_own_row(const pc_stream *stream, const pc__conv_piece *p
 
 bool pc__conv_reads_planes(const pc__row *row, const pc__conv_piece *p)
 {
-    return !is_half(p) || row->run == plain_run || row->run == direct_run || row->run == single_run ||
-           row->run == split_run;
+    if (!is_half(p)) /* tiles would read them number by number, once for each tap where nothing is spread */
+        return row->run != tile_run || p->direction != PC__CONV_INPUT || p->s.pool > 1;
+    return row->run == plain_run || row->run == direct_run || row->run == single_run || row->run == split_run;
 }
 
 const pc__row *pc__conv_planes_row(const pc_stream *stream, const pc__conv_piece *p)
