@@ -109,6 +109,8 @@ static pc_status scatter(pc_stream *stream, const pc_call *call, pc_tensor *base
         return PC_OK;
     if (lists.lists == 1 && elements && pc__cuda_are_few_rows(whole->dtype, lists.count, 1, elements))
         return add_few(call, &lists, base, part);
+    if (pc__cuda_scatter_short(&lists, whole->dtype, base ? pc__data(base) : NULL, pc__data(part), pc__data(whole)))
+        return pc__cuda_launched(call);
     if (lists.count <= FEW) {
         if (elements)
             PC__TRY(begin(stream, call, whole, base));

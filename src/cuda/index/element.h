@@ -5,6 +5,8 @@
 #include "cuda/index/sort.h"
 #include "cuda/shared/divisor.h"
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -30,6 +32,9 @@ void pc__cuda_gather(const pc__cuda_picks *picks, int bytes, const void *whole, 
 /* whole, at the places that the index names, = base (NULL: 0) and the sum of what is for it; nothing else is written. For few
  * entries of a list: each looks at all the others. */
 void pc__cuda_scatter_few(const pc__cuda_lists *lists, int dtype, const void *base, const void *part, void *whole);
+
+/* short_lists.cu: all of whole = base (NULL: 0) and the sums, of lists of few entries and places; false: not of these. */
+bool pc__cuda_scatter_short(const pc__cuda_lists *lists, int dtype, const void *base, const void *part, void *whole);
 
 /* whole = part at the places that the index names, which are all different within a list; nothing else is written. */
 void pc__cuda_scatter_apart(const pc__cuda_lists *lists, int bytes, const void *part, void *whole);
