@@ -2,11 +2,11 @@
 #include "cuda/pointwise/each.h"
 
 #include "cuda/shared/divisor.h"
-
-enum { FEW = 8192 /* elements, for each of which there is a thread */ };
+#include "ops/table.h"
 
 typedef struct loop {
     int operands, ndim;
+    int64_t few; /* elements, for each of which there is a thread */
     char *data[PC__CUDA_OPERANDS];
     size_t size[PC__CUDA_OPERANDS]; /* bytes of an element */
     int64_t shape[PC_MAX_DIMS];
@@ -27,6 +27,31 @@ pc_status pc__cuda_takes(const pc_call *call, unsigned dtypes)
         return PC_OK;
     return pc__fail(PC_ERR_DTYPE, "%s has no kernel for %s on CUDA; pc_cast to another dtype", call->op->name,
                     pc_dtype_name(dtype));
+}
+
+/* Of an element, in additions, where C's functions compute it; 16-bit numbers have brief ones. */
+static int cost_of(const pc_call *call, pc_dtype dtype)
+{
+    if (pc__is_half(dtype))
+        return 1;
+    switch (call->op->index) {
+#define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative)                                               \
+    case PC__OP_##name:                                                                                                \
+        return cost;
+#define PC__UNARY(name, dtypes, cost, flags, f) PC__FUNCTION(name, dtypes, cost, 0, 0, f, 0)
+#define PC__BINARY(name, dtypes, cost, flags, f) PC__FUNCTION(name, dtypes, cost, 0, 0, f, 0)
+#define PC__PARAMETRIC(name, cost, f) PC__FUNCTION(name, 0, cost, 0, 0, f, 0)
+#include "ops/pointwise.def"
+    default:
+        return 1;
+    }
+}
+
+/* So few elements that a thread for each takes less time than packs, whose elements a thread computes one after the other. */
+static int64_t few_of(const pc_call *call, pc_dtype dtype)
+{
+    enum { FEW = 8192 };
+    return cost_of(call, dtype) >= PC__CUDA_SLOW ? PC__CUDA_FEW_SLOW : FEW;
 }
 
 static void swap_dims(loop *l, int a, int b)
@@ -123,7 +148,7 @@ static int64_t pack_of(const loop *l)
         widest = PC__MAX(widest, l->size[k]);
     const int64_t n = pack_for(widest);
     const int last = l->ndim - 1;
-    if (pc__count(l->ndim, l->shape) <= FEW || l->shape[last] < n || (l->ndim > 1 && l->shape[last] % n) ||
+    if (pc__count(l->ndim, l->shape) <= l->few || l->shape[last] < n || (l->ndim > 1 && l->shape[last] % n) ||
         l->strides[0][last] != 1 || is_askew(l, 0, n))
         return 1;
     for (int k = 0; k < l->operands; k++)
@@ -214,9 +239,8 @@ static void launch_pieces(const loop *l, const launching *a)
     launch_pieces(&part, a);
 }
 
-/* What most calls are, planned without a loop: operands of one shape in C order, packs that lie where they must. Few elements are
- * no packs, whose elements a thread would compute one after the other. */
-static bool is_line(int count, pc_tensor *const *operands, int64_t elements, pc__cuda_launch *launch)
+/* What most calls are, planned without a loop: operands of one shape in C order, packs that lie where they must. */
+static bool is_line(int count, pc_tensor *const *operands, int64_t elements, int64_t few, pc__cuda_launch *launch)
 {
     pc__cuda_walk *w = &launch->walk;
     size_t size[PC__CUDA_OPERANDS], widest = 1;
@@ -227,7 +251,7 @@ static bool is_line(int count, pc_tensor *const *operands, int64_t elements, pc_
         widest = PC__MAX(widest, size[k]);
         w->data[k] = pc__data(operands[k]);
     }
-    const int64_t n = pack_for(widest), packs = elements <= FEW ? 0 : elements / n;
+    const int64_t n = pack_for(widest), packs = elements <= few ? 0 : elements / n;
     if (elements > INT32_MAX / 2)
         return false;
     for (int k = 0; k < count; k++)
@@ -245,6 +269,7 @@ pc_status pc__cuda_each(pc_stream *stream, const pc_call *call, int count, pc_te
     const int64_t elements = pc__count(operands[0]->ndim, operands[0]->shape);
     if (elements == 0)
         return PC_OK;
+    const int64_t few = few_of(call, operands[0]->dtype);
     pc__cuda_launch launch;
     launch.inputs = count - 1;
     launch.queue = pc__cuda_queue(stream);
@@ -252,10 +277,10 @@ pc_status pc__cuda_each(pc_stream *stream, const pc_call *call, int count, pc_te
     launch.early = pc__cuda_early(stream);
     cudaError_t launched = cudaSuccess;
     launch.status = &launched;
-    if (is_line(count, operands, elements, &launch)) {
+    if (is_line(count, operands, elements, few, &launch)) {
         launcher(&launch, context);
     } else {
-        loop l;
+        loop l = {.few = few};
         make(&l, count, operands);
         launch_pieces(&l, &(launching){launcher, context, &launch});
     }

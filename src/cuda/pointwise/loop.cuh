@@ -5,8 +5,8 @@
  *
  * Walking, a block takes tiles of 4 items per thread, a warp's accesses next to each other; with packs that is 64 bytes
  * per thread and operand under way before the first use, which is what it takes to fill the memory pipes. Costly functions
- * have 2. There are
- * more blocks than fit at once, so that the hardware evens out the load; only beyond that limit do blocks loop. */
+ * have 2 packs, slow ones of few elements 1 of these. There are more blocks than fit at once, so that the hardware evens out the load; only
+ * beyond that limit do blocks loop. */
 #ifndef PC__CUDA_LOOP_CUH
 #define PC__CUDA_LOOP_CUH
 
@@ -103,6 +103,7 @@ template <class O_, int INPUTS_, class A_ = char, class B_ = char, class C_ = ch
     typedef C_ C;
     static constexpr int inputs = INPUTS_;
     static constexpr bool costly = false;     /* an element takes several instructions, one behind the other */
+    static constexpr bool slow = false;       /* many */
     static constexpr bool parametric = false; /* it has a `number`, too */
     static constexpr int largest(int a, int b)
     {
@@ -156,10 +157,9 @@ __device__ __forceinline__ void map_items(const pc__cuda_walk &w, const F &f, ui
 }
 
 /* out = f(in...) */
-template <class F, int N>
+template <class F, int N, int U = items_of<F, N>>
 __global__ void __launch_bounds__(THREADS) map(const __grid_constant__ pc__cuda_walk w, const F f)
 {
-    constexpr int U = items_of<F, N>;
     const uint32_t tile = U * blockDim.x;
     for (uint32_t base = blockIdx.x * tile; base < w.count; base += gridDim.x * tile) {
         places<F::inputs + 1, U> p;
@@ -274,10 +274,14 @@ template <class F> void run(const pc__cuda_launch *l, F f)
 {
     if (l->flat)
         return run_flat(l, f);
-    const unsigned each = l->packed ? items_of<F, F::pack> : items_of<F, 1>;
+    auto kernel = l->packed ? map<F, F::pack> : map<F, 1>;
+    unsigned each = l->packed ? items_of<F, F::pack> : items_of<F, 1>;
+    if constexpr (F::slow)
+        if (!l->packed && l->walk.count <= PC__CUDA_FEW_SLOW)
+            kernel = map<F, 1, 1>, each = 1;
     const unsigned threads = threads_for(l->walk.count, each, l->multiprocessors);
     const unsigned blocks = blocks_for(l->walk.count, threads * each, l->multiprocessors);
-    note(l, start(l->packed ? map<F, F::pack> : map<F, 1>, blocks, threads, l->queue, l->early, l->walk, f));
+    note(l, start(kernel, blocks, threads, l->queue, l->early, l->walk, f));
 }
 
 } // namespace pc

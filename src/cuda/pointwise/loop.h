@@ -12,6 +12,8 @@ extern "C" {
 #endif
 
 #define PC__CUDA_OPERANDS 4
+#define PC__CUDA_SLOW 128           /* cost (ops/pointwise.def) from which on an element is a thread's work, */
+#define PC__CUDA_FEW_SLOW (1 << 17) /* of up to so many */
 #define PC__CUDA_PACK 8 /* elements in a pack at most: 16 bytes of the narrowest would take too many registers */
 
 /* Operand 0 is the output. An item is one element, or a pack: as many neighbouring elements as the widest operand has

@@ -87,7 +87,7 @@ template <class T> __device__ __forceinline__ T power(T a, T b)
 #define POW(x, y) power(x, y)
 
 /* `cost` in additions (ops/pointwise.def). */
-#define PC__IS_COSTLY(cost) static constexpr bool costly = (cost) >= 4;
+#define PC__IS_COSTLY(cost) static constexpr bool costly = (cost) >= 4, slow = (cost) >= PC__CUDA_SLOW;
 #define PC__ONE_INPUT(name, cost, f)                                                                                   \
     template <class T> struct of_##name : shape_of<T, 1, T> {                                                          \
         PC__IS_COSTLY(cost)                                                                                            \
@@ -243,7 +243,7 @@ template <class F, class Number> __host__ __device__ __forceinline__ F function_
 
 /* A function of two inputs with a number for one of them. */
 template <template <class> class F, class T> struct with_number : shape_of<T, 1, T> {
-    static constexpr bool costly = F<T>::costly;
+    static constexpr bool costly = F<T>::costly, slow = F<T>::slow;
     math<T> number;
     bool first;
     __device__ T operator()(T x) const
