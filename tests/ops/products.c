@@ -134,6 +134,7 @@ static void short_sums(void **state)
     (void)state;
     drawn_ones(3, 150, 16, 300, 60);
     drawn_ones(1, 3, 5, 3000, 9);
+    drawn_ones(1, 3, 16, 2000, 9);
     drawn_ones(1, 3000, 5, 3, 9);
 }
 

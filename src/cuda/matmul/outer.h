@@ -13,8 +13,8 @@ extern "C" {
 /* Sums of at most 16, floats or 16-bit numbers, sizes that are counted in 32 bits. */
 bool pc__cuda_outer_fits(const pc__cuda_gemm *g);
 
-/* Whether it is likely the fastest way. */
-bool pc__cuda_outer_suits(const pc__cuda_gemm *g);
+/* Whether it is likely the fastest way, where floats go to matrix units as TF32 or not. */
+bool pc__cuda_outer_suits(const pc__cuda_gemm *g, bool tf32);
 
 /* Any strides. */
 void pc__cuda_outer(cudaStream_t queue, const pc__cuda_gemm *g, int multiprocessors, int early);

@@ -18,20 +18,12 @@ static bool has_matrix_units(const pc__cuda_gemm *g)
            (g->dtype == PC__CUDA_F32 && pc_matmul_precision_get() == PC_PRECISION_TF32);
 }
 
-/* A whole access of TF32 a sum, which cuBLASLt is quick with where rows of the result are whole accesses too. */
-static bool is_one_access(const pc__cuda_gemm *g)
-{
-    enum { PACK = 4, LARGE = 1 << 23 /* results: writing these takes longer than either */ };
-    return g->dtype == PC__CUDA_F32 && has_matrix_units(g) && g->k == PACK && g->n % PACK == 0 &&
-           g->batch * g->m * g->n < LARGE;
-}
-
 static bool outer_supports(const pc_stream *stream, const void *problem)
 {
     const pc__cuda_gemm *g = problem;
     return !g->pitch && pc__cuda_outer_fits(g) &&
            (pc__rows_takes_all(&pc__matmul_rows, stream, outer_supports) ||
-            (pc__cuda_outer_suits(g) && !is_one_access(g)));
+            pc__cuda_outer_suits(g, g->dtype == PC__CUDA_F32 && has_matrix_units(g)));
 }
 
 static pc_status outer_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
