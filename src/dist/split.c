@@ -53,6 +53,21 @@ static pc_status find_place(pc_group *g, const int *members, int size, pc_group 
                  : pc__fail(PC_ERR_MEMORY, "pc_group_split: rank %d has no memory for the group", members[0]);
 }
 
+/* Its number among the parent's splits, and the color, behind the parent's name. Processes meet in the store by that name, so
+ * it is never cut: where all of it has no room, its hash (FNV-1a) stands behind what the world is called. */
+static void name_part(const pc_group *g, int color, char *name, size_t n)
+{
+    char whole[sizeof g->name + 40];
+    uint64_t hash = 0xcbf29ce484222325u;
+    const int length = snprintf(whole, sizeof whole, "%s/%lld.%d", g->name, (long long)g->splits, color);
+    for (const char *c = whole; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+    if ((size_t)length < n)
+        memcpy(name, whole, (size_t)length + 1);
+    else
+        snprintf(name, n, "%.*s/~%016llx", (int)PC__MIN(strcspn(whole, "/"), 24), whole, (unsigned long long)hash);
+}
+
 static pc_group *make(pc_group *g, const int *members, int size, int color)
 {
     char name[sizeof g->name];
@@ -64,7 +79,7 @@ static pc_group *make(pc_group *g, const int *members, int size, int color)
         if (members[i] == g->rank)
             rank = i;
     }
-    snprintf(name, sizeof name, "%.24s/%lld.%d", g->name, (long long)g->splits, color);
+    name_part(g, color, name, sizeof name);
     pc_group *made = pc__group_new(name, rank, size, outer, g->seconds);
     pc__free(outer);
     return made;

@@ -1,7 +1,8 @@
-/* store.c: values that ranks share, waits with deadlines, barriers, many clients and threads. */
+/* store.c: values that ranks share, waits with deadlines, barriers, many clients and threads, names of groups. */
 #include "ranks.h"
 
 #include "base/base.h"
+#include "dist/group.h"
 
 #include <pthread.h>
 
@@ -209,6 +210,40 @@ static void the_server_waits_for_late_ranks(void **state)
     run_ranks(3, comes_late);
 }
 
+#define COLOR 1000000000
+
+/* Groups of groups, whose names would be too long: each meets in places of its own. */
+static int splits(int rank)
+{
+    pc_group *world, *all, *pair, *inner, *half;
+    RANK_OK(join_world(0));
+    world = pc_group_world();
+    RANK_OK(pc_group_set_timeout(world, 10));
+    RANK_OK(pc_group_split(world, COLOR, 0, &all));
+    RANK_OK(pc_group_split(all, COLOR + rank / 2, 0, &pair));
+    RANK_OK(pc_group_split(pair, COLOR, 0, &inner));
+    RANK_CHECK(strlen(inner->name) < sizeof inner->name && strstr(inner->name, "world"));
+    if (rank < 2)
+        RANK_OK(pc__store_barrier("the other pair has met", 10));
+    if (rank == 1)
+        usleep(20000); /* rank 0 looks for its word before */
+    RANK_OK(pc_group_split(inner, rank < 2 ? 0 : rank, 0, &half));
+    RANK_CHECK(pc_group_size(half) == (rank < 2 ? 2 : 1));
+    if (rank >= 2)
+        RANK_OK(pc__store_barrier("the other pair has met", 10));
+    pc_group *const groups[] = {half, inner, pair, all, world};
+    for (int i = 0; i < PC__COUNT(groups); i++)
+        pc_group_free(groups[i]);
+    RANK_OK(pc_dist_end());
+    return 0;
+}
+
+static void groups_have_names_of_their_own(void **state)
+{
+    (void)state;
+    run_ranks(4, splits);
+}
+
 static void a_world_of_one_has_no_store(void **state)
 {
     (void)state;
@@ -239,6 +274,7 @@ int main(void)
         cmocka_unit_test(threads_share_the_connection),
         cmocka_unit_test(joins_and_leaves_again),
         cmocka_unit_test(the_server_waits_for_late_ranks),
+        cmocka_unit_test(groups_have_names_of_their_own),
         cmocka_unit_test(a_world_of_one_has_no_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
