@@ -38,7 +38,8 @@ typedef struct pc_launch_options {
 } pc_launch_options;
 
 /* Start options.ranks processes of `command` (a program, its arguments, NULL; found by PATH) with the variables of torchrun,
- * and wait for their end. What they write comes out line by line, with "[rank] " in front. When one of them fails, or
+ * and wait for their end. What they write comes out line by line, with "[rank] " in front, into the descriptors of
+ * `out` and `err`; while nobody reads these the job goes on, until ranks wait for room. When one of them fails, or
  * gives no sign of life for PARACORD_BEAT_LIMIT seconds (10) once it has called pc_dist_init, all are stopped (SIGTERM, after
  * 5 s SIGKILL), with whatever they have started, and started again while restarts are left.
  *
@@ -47,7 +48,8 @@ typedef struct pc_launch_options {
  * many ranks remain. Programs then have another world: docs/launch.md. Of pc_gpt_train with tensor_parallel a start has a
  * multiple of that many ranks, and other places are idle. Node 0's max_restarts and min_ranks count.
  *
- * *status is 0, or the exit status of the first rank that failed (128 + the signal that ended it).
+ * *status is 0, or the exit status of the first rank that failed (128 + the signal that ended it); never 0 where what ranks wrote
+ * could not all be written.
  *
  * While this runs it has SIGINT, SIGTERM and SIGHUP of the process, which it forwards, and all its child processes:
  * the program has none of its own. Not for programs with other threads that fork. Ranks that call MPI_Init find each other

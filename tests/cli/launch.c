@@ -48,6 +48,26 @@ static void ends_with_its_reader(void **state)
     assert_has("cannot be written any more");
 }
 
+/* A pager that is left alone, a terminal that is stopped: the job goes on, and all of it comes out later. */
+static void waits_for_its_reader(void **state)
+{
+    (void)state;
+    assert_status("(PARACORD_BEAT_LIMIT=0.5 timeout 20 $P launch -n 2 -- $R loud 2>err; echo status $? >>err) | "
+                  "(sleep 1.2; grep -c '^.0. 0.*[0-9]$'); cat err; rm err",
+                  0);
+    assert_string_equal(output, "5000\nstatus 0\n");
+    assert_status("line=$(printf %099d 7); timeout 20 $P launch -n 2 -- sh -c 'yes $0 | head -n 120000; echo end >&2' "
+                  "$line 2>&1 | (sleep 0.2; grep -v '^.[01]. 0*7$' | sort | uniq -c)",
+                  0); /* more than is kept */
+    assert_string_equal(output, "      1 [0] end\n      1 [1] end\n");
+    assert_status("mkfifo pipe; sleep 20 <pipe & reader=$!; "
+                  "timeout 20 $P launch -n 1 -- sh -c 'yes | head -c 300000; sleep 98767' >pipe 2>err & "
+                  "for i in $(seq 500); do pgrep -fcx 'sleep 98767' >none && break; sleep 0.01; done; kill -TERM $!; "
+                  "wait $!; echo $?; kill $reader; cat err; rm pipe err none",
+                  0); /* and whoever has enough of that can end it */
+    assert_string_equal(output, "143\n");
+}
+
 static void tells_who_died_of_what(void **state)
 {
     (void)state;
@@ -197,6 +217,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(starts_ranks_with_their_variables),
         cmocka_unit_test(labels_whole_lines),
         cmocka_unit_test(ends_with_its_reader),
+        cmocka_unit_test(waits_for_its_reader),
         cmocka_unit_test(tells_who_died_of_what),
         cmocka_unit_test(starts_all_again),
         cmocka_unit_test(stops_those_that_do_not_listen),

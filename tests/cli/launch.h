@@ -65,6 +65,15 @@ static inline int rank_of_mode(const char *mode)
         return pc_dist_end() == PC_OK ? 0 : 93;
     if ((!strcmp(mode, "once") && start > 0) || pc_dist_size() <= number_of("FINE_FOR"))
         return pc_dist_end() == PC_OK ? 0 : 93;
+    if (!strcmp(mode, "loud")) { /* more than a pipe holds, to a reader that pauses for a second */
+        for (int i = 0; rank == 0 && i < 5000; i++)
+            printf("%099d\n", i);
+        for (int i = 0; i < 100; i++)
+            usleep(10000);
+        if (pc__store_barrier("still there", 20) != PC_OK)
+            return 92 + 0 * pc_report(stderr);
+        return pc_dist_end() == PC_OK ? 0 : 93;
+    }
     if (!strcmp(mode, "catch")) {
         signal(SIGINT, note);
         signal(SIGTERM, note);

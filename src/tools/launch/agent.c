@@ -98,7 +98,7 @@ static bool start_rank(pc__launch *l, int local_rank)
 {
     const int place = l->start.places[local_rank];
     pc__process *p = &l->processes[place];
-    FILE *to[2] = {l->options.out, l->options.err};
+    pc__writer *const to[2] = {l->out, l->err};
     int pipes[2][2] = {{-1, -1}, {-1, -1}};
     p->rank = l->start.base + local_rank;
     p->id = 0;
@@ -222,6 +222,14 @@ static bool lines_closed(pc__launch *l, bool now)
     return closed;
 }
 
+static bool is_paused(const pc__launch *l)
+{
+    for (int i = 0; i < 2 * l->options.ranks; i++)
+        if (l->processes[i / 2].lines[i % 2].open && l->processes[i / 2].lines[i % 2].paused)
+            return true;
+    return false;
+}
+
 static void tick(uv_timer_t *timer)
 {
     pc__launch *l = timer->data;
@@ -240,7 +248,11 @@ static void tick(uv_timer_t *timer)
     }
     if (pc__orphans_signal(l, due ? SIGKILL : SIGTERM) > 0)
         return;
-    if (!lines_closed(l, now > l->ended_at + LINES_LIMIT_MS)) /* pipes have an end when no process is left */
+    const bool paused = is_paused(l);
+    if (paused && !l->signalled) /* what ranks wrote last waits for its reader, too */
+        l->ended_at = now;
+    if (!lines_closed(l, now > l->ended_at + (paused ? PC__STOP_LIMIT_MS
+                                                     : LINES_LIMIT_MS))) /* pipes have an end when no process is left */
         return;
     l->busy = false;
     say(l, PC__SAY_ALL_ENDED, 0, 0, "");

@@ -18,13 +18,12 @@
 
 void pc__launch_tell(pc__launch *launch, const char *format, ...)
 {
+    char text[4096];
     va_list arguments;
-    fputs("paracord launch: ", launch->options.err);
     va_start(arguments, format);
-    vfprintf(launch->options.err, format, arguments);
+    vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    fputc('\n', launch->options.err);
-    fflush(launch->options.err);
+    pc__writer_line(launch->err, "paracord launch: ", text, strlen(text));
 }
 
 void pc__launch_interrupt(pc__launch *launch, int number)
@@ -195,6 +194,7 @@ static pc_status ready(pc__launch *l)
 static pc_status begin(pc__launch *l)
 {
     const bool first = l->options.node_rank == 0;
+    PC__TRY(pc__output_begin(l));
     PC__TRY(pc__agent_begin(l));
     PC__TRY(first ? pc__job_begin(l) : pc__link_begin(l));
     pc__pmix_begin(l);
@@ -217,6 +217,9 @@ static pc_status run(pc__launch *l, int *status)
         result = pc__error_put(&l->error);
     }
     const pc_error error = pc__error_take(); /* closing may not hide it */
+    const bool all = pc__output_end(l);
+    if (result == PC_OK && !all && !*status)
+        *status = l->unwritten ? 1 : 128 + l->signalled;
     close_all(l);
     prctl(PR_SET_CHILD_SUBREAPER, 0);
     restore_signals(&before);

@@ -1,4 +1,5 @@
-/* parts.h: what the files of the launcher share. Everything runs in one loop of libuv, in one thread.
+/* parts.h: what the files of the launcher share. Everything runs in one loop of libuv, in one thread; what
+ * comes out is written by others (writer.c).
  *
  * Each host has an agent, which starts, watches and ends its ranks. Node 0 also has the job, which decides: it serves the
  * store, gathers the agents and tells them what to do. To its own agent the job talks by calls, to others by frames. */
@@ -39,14 +40,16 @@ typedef struct pc__start {
     char master[PC__HOST_MAX], run[40];
 } pc__start;
 
+typedef struct pc__writer pc__writer;
+
 /* A stream of a rank, cut into lines. */
 typedef struct pc__lines {
     uv_pipe_t pipe;
-    FILE *to;
+    pc__writer *to;
     char label[16];
     char *text;
     size_t length, capacity;
-    bool open, closing;
+    bool open, closing, paused; /* paused: not read, as so much waits to be written */
     pc__launch *launch;
 } pc__lines;
 
@@ -82,7 +85,10 @@ struct pc__launch {
     char path[4096], token[PC__TOKEN_MAX + 1], store[PC__HOST_MAX + 16], host[64];
     uv_loop_t loop;
     uv_signal_t signals[5];
-    int signalled; /* the first; 0: none */
+    pc__writer *out, *err; /* one for both where they are one file */
+    uv_async_t wake;
+    bool unwritten; /* what ranks write cannot be written any more, which has been told */
+    int signalled;  /* the first; 0: none */
     bool over;
     int status;
     pc_error error; /* what pc_launch fails with */
@@ -184,9 +190,23 @@ void pc__pmix_variables(pc__launch *launch, int rank, void (*add)(void *context,
 void pc__pmix_stop(pc__launch *launch);
 void pc__pmix_end(pc__launch *launch);
 
-/* lines.c */
-bool pc__lines_begin(pc__launch *launch, pc__lines *lines, int rank, int file, FILE *to);
+/* lines.c: what ranks write, and where that and the launcher's sentences go. The end comes when all is written, which may take
+ * as long as a reader pauses; false: not all is, as a signal has come. */
+pc_status pc__output_begin(pc__launch *launch);
+bool pc__output_end(pc__launch *launch);
+bool pc__lines_begin(pc__launch *launch, pc__lines *lines, int rank, int file, pc__writer *to);
 void pc__lines_end(pc__lines *lines); /* what is there still, and no more */
+
+/* writer.c: a thread that writes lines, each with the label in front, to a file. NULL: an error. */
+pc__writer *pc__writer_begin(FILE *to, uv_async_t *wake);
+void pc__writer_line(pc__writer *writer, const char *label, const char *text, size_t n);
+
+/* What has gone wrong (errno, or 0). full: so much waits that no more should come; idle: all is written; written: bytes. When
+ * it is full, or not idle, `wake` is sent as soon as that may have changed. */
+int pc__writer_look(pc__writer *writer, bool *full, bool *idle, uint64_t *written);
+
+/* What is not written yet is lost. */
+void pc__writer_end(pc__writer *writer);
 
 /* stopped.c: end ranks that have been stopped for longer than a heart may be silent. */
 void pc__stopped_end(pc__launch *launch, uint64_t now);
