@@ -243,11 +243,23 @@ static bool is_step(pc__getenv get)
     return is_set(get, "SLURM_STEP_ID") && strtoull(step, NULL, 10) < (UINT64_C(1) << 32) - SPECIAL;
 }
 
+/* srun --mpi=pmi2 sets MPICH's rank and size, but none of a host's. */
+static bool is_slurms(pc__getenv get, const launcher *mpich)
+{
+    return is_step(get) && is_set(get, "SLURM_PROCID") && !is_set(get, mpich->local_rank);
+}
+
+static bool has_started(pc__getenv get, const launcher *l)
+{
+    if (!is_set(get, l->rank) && !is_set(get, l->size))
+        return false;
+    return !strcmp(l->name, "MPICH") ? !is_slurms(get, l) : !strcmp(l->name, "Slurm") ? is_step(get) : true;
+}
+
 static const launcher *find_launcher(pc__getenv get)
 {
     for (int i = 0; i < PC__COUNT(launchers); i++)
-        if ((is_set(get, launchers[i].rank) || is_set(get, launchers[i].size)) &&
-            (strcmp(launchers[i].name, "Slurm") != 0 || is_step(get)))
+        if (has_started(get, &launchers[i]))
             return &launchers[i];
     return NULL;
 }
