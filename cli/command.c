@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <paracord/device.h>
 #include <paracord/error.h>
@@ -123,11 +124,19 @@ int cli_failed(const cli_command *command)
     return CLI_FAILED;
 }
 
+/* Where an earlier write has failed, errno is of something else by now, and another byte has to find out; 0: it does not. */
+static int why_unwritten(bool now)
+{
+    return now || write(STDOUT_FILENO, "\n", 1) < 0 ? errno : 0;
+}
+
 int cli_finish(const cli_command *command, int status)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    const bool fails = fflush(stdout) != 0;
+    if (!fails && !ferror(stdout))
         return status;
-    cli_error(command, "cannot write the output: %s", strerror(errno));
+    const int why = why_unwritten(fails);
+    cli_error(command, "cannot write the output%s%s", why ? ": " : "", why ? strerror(why) : "");
     return status ? status : CLI_FAILED;
 }
 

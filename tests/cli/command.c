@@ -1,6 +1,8 @@
 /* The command from outside: exit statuses, one-line errors, help, manual pages and completion of every sub-command. */
+#include <errno.h>
 #include <stdbool.h>
 
+#include "command.h"
 #include "shell.h"
 
 static const char *const commands[] = {"train",          "eval",       "predict",       "show",       "pictures",
@@ -92,9 +94,41 @@ static void failure_is_1(void **state)
     assert_refused("predict /nonexistent/model.h5 x.jpg", 1, "paracord predict: ");
     assert_refused("eval /nonexistent/model.h5 /nonexistent", 1, "paracord eval: ");
     if (!access("/dev/full", W_OK)) {
-        assert_refused("--version >/dev/full", 1, "paracord: cannot write the output");
+        assert_refused("--version >/dev/full", 1, "paracord: cannot write the output: No space left on device");
         assert_refused("help train >/dev/full", 1, "paracord help: cannot write the output");
     }
+}
+
+/* In a process of its own: what fails behind the writing is not the reason. */
+static void finishes_late(const char *line)
+{
+    if (!freopen("/dev/full", "w", stdout) || !freopen(line, "w", stderr))
+        exit(99);
+    printf("something");
+    fflush(stdout);
+    errno = EAGAIN;
+    const int status = cli_finish(NULL, 0);
+    fflush(stderr);
+    _exit(status);
+}
+
+static void the_cause_is_that_of_the_writing(void **state)
+{
+    (void)state;
+    char line[] = "/tmp/paracord-finish-XXXXXX", text[128] = "";
+    const int file = mkstemp(line);
+    int status;
+    if (access("/dev/full", W_OK))
+        skip();
+    const pid_t child = fork();
+    if (!child)
+        finishes_late(line);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(WEXITSTATUS(status), 1);
+    (void)!read(file, text, sizeof text - 1);
+    close(file);
+    unlink(line);
+    assert_string_equal(text, "paracord: cannot write the output: No space left on device\n");
 }
 
 static void alone_it_shows_the_overview(void **state)
@@ -327,6 +361,7 @@ int main(void)
         cmocka_unit_test(wrong_usage_is_2),
         cmocka_unit_test(a_folder_like_a_command_is_told),
         cmocka_unit_test(failure_is_1),
+        cmocka_unit_test(the_cause_is_that_of_the_writing),
         cmocka_unit_test(alone_it_shows_the_overview),
         cmocka_unit_test(it_knows_its_version),
         cmocka_unit_test(help_fits_the_width),
