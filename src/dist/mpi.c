@@ -55,17 +55,36 @@ static const char *file_of_launcher(void)
     return NULL;
 }
 
+/* MPI would end the process, or be a world of one. */
+static void say_nobody_has(const char *launcher)
+{
+    const int size = pc_dist_size();
+    if (strcmp(launcher, "paracord launch") != 0)
+        snprintf(
+            reason, sizeof reason,
+            "%s has not started this program for MPI: start it by mpirun -n %d, srun --mpi=pmix or paracord launch",
+            launcher[0] ? launcher : "nobody", size);
+    else if (pc_dist_local_size() < size)
+        snprintf(reason, sizeof reason,
+                 "paracord launch starts ranks for MPI on one host alone, and these %d are on several: start them by "
+                 "mpirun -n %d or srun --mpi=pmix, or have them work on cuda",
+                 size, size);
+    else
+        snprintf(
+            reason, sizeof reason,
+            "paracord launch starts ranks for MPI where it was built with PMIx and finds libpmix (Debian: libpmix-dev, "
+            "libpmix2), and here it has not: start them by mpirun -n %d or srun --mpi=pmix",
+            size);
+}
+
 static void load(void)
 {
     pc__plugin_file found;
     pc__mpi_entry entry;
     char why[256] = "";
-    const char *file = file_of_launcher(), *launcher = pc_dist_launcher();
-    if (!file) { /* MPI would end the process, or be a world of one */
-        snprintf(
-            reason, sizeof reason,
-            "%s has not started this program for MPI: start it by mpirun -n %d, srun --mpi=pmix or paracord launch",
-            launcher[0] ? launcher : "nobody", pc_dist_size());
+    const char *file = file_of_launcher();
+    if (!file) {
+        say_nobody_has(pc_dist_launcher());
         return;
     }
     if (!pc__plugin_find(file, PC__MPI_ENTRY, false, &found, reason)) {

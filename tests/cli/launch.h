@@ -7,6 +7,7 @@
 #include "store/store.h"
 
 #include <paracord/dist.h>
+#include <paracord/group.h>
 #include <signal.h>
 
 static char output[OUTPUT_MAX];
@@ -73,6 +74,14 @@ static inline int rank_of_mode(const char *mode)
         if (pc__store_barrier("still there", 20) != PC_OK)
             return 92 + 0 * pc_report(stderr);
         return pc_dist_end() == PC_OK ? 0 : 93;
+    }
+    if (!strcmp(mode, "group")) {
+        pc_group *world = pc_group_world();
+        const bool works = world && pc_group_stream(world, PC_DEVICE_CPU);
+        if (!works)
+            (void)pc_report(stderr);
+        pc_group_free(world);
+        return pc_dist_end() != PC_OK ? 93 : works ? 0 : 4;
     }
     if (!strcmp(mode, "catch")) {
         signal(SIGINT, note);

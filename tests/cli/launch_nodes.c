@@ -16,6 +16,16 @@ static void start_one_world(void **state)
     assert_has("[2] 2 3 0 1 127.0.0.1");
 }
 
+static void are_told_of_mpi(void **state)
+{
+    (void)state;
+    both("node 0 -n 1 -- $R group >a 2>&1 & node 1 -n 1 -- $R group >b 2>&1; wait");
+    assert_has(
+        "groups of processes on cpu go by MPI: paracord launch starts ranks for MPI on one host alone, and these 2 "
+        "are on several: ");
+    assert_lacks("or paracord launch");
+}
+
 static void end_and_start_again_together(void **state)
 {
     (void)state;
@@ -114,6 +124,7 @@ int main(int argc, char **argv)
         return status;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(start_one_world),
+        cmocka_unit_test(are_told_of_mpi),
         cmocka_unit_test(end_and_start_again_together),
         cmocka_unit_test(notice_that_the_other_is_gone),
         cmocka_unit_test(are_told_what_is_wrong),
