@@ -9,11 +9,11 @@
  * `cpu` it returns when it is done. On GPUs NCCL does it, between processes on `cpu` and `sim` MPI, between threads the
  * library itself. Each is opened when it is first needed: PC_ERR_UNSUPPORTED names what is missing.
  *
- * Errors: arguments that do not fit on this rank are told at once. What does not fit together (another op, dtype or
- * count), a rank that does not come within the group's time-out, or is lost, is told at the next wait for what was
- * queued, by name: PC_ERR_STATE; between processes PC_ERR_TIMEOUT for a rank that does not come, PC_ERR_LOST for one that
- * is lost. A group is then of no more use, and neither are what its calls were to write. Between processes on `cpu` and
- * `sim`, what does not fit together is found where PARACORD_CHECK=collectives is set (docs/ranks.md).
+ * Errors: arguments that do not fit on this rank are told at once. What does not fit together (another op, dtype, count
+ * or memory order), a rank that does not come within the group's time-out, or is lost, is told at the next wait for what
+ * was queued, by name: PC_ERR_STATE; between processes PC_ERR_TIMEOUT for a rank that does not come, PC_ERR_LOST for one
+ * that is lost. A group is then of no more use, and neither are what its calls were to write. Between processes on `cpu`
+ * and `sim`, what does not fit together is found where PARACORD_CHECK=collectives is set (docs/ranks.md).
  *
  * Each process keeps its last 1,000 calls. Where PARACORD_DIST_DUMP names a folder, all ranks that live write them there when a
  * wait ends by its deadline or a rank is lost, and `paracord trace calls FOLDER` says where they part.

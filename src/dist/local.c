@@ -55,6 +55,18 @@ static const pc_tensor *measure(const part *p)
     }
 }
 
+static pc_status check_order(const part *a, const part *b)
+{
+    const uint64_t x = pc__memory_order(measure(a)), y = pc__memory_order(measure(b));
+    char first[PC__ORDER_WORDS], second[PC__ORDER_WORDS];
+    if (x == y)
+        return PC_OK;
+    return pc__fail(PC_ERR_STATE,
+                    "%s of %s: rank %d has its elements in %s and rank %d in %s; they must be the same (pc_contiguous)",
+                    b->call->op->name, b->comm->group, a->comm->rank, pc__order_words(x, first), b->comm->rank,
+                    pc__order_words(y, second));
+}
+
 static pc_status check(void *const *brought, int size)
 {
     const part *first = NULL;
@@ -74,6 +86,7 @@ static pc_status check(void *const *brought, int size)
                             p->call->op->name, p->comm->group, first->comm->rank, (long long)count_of(a),
                             pc_dtype_name((pc_dtype)a->dtype), r, (long long)count_of(b),
                             pc_dtype_name((pc_dtype)b->dtype));
+        PC__TRY(check_order(first, p));
         if (!pair && (x->reduction != y->reduction || x->peer != y->peer))
             return pc__fail(PC_ERR_STATE, "%s of %s: rank %d and rank %d name another root or reduction",
                             p->call->op->name, p->comm->group, first->comm->rank, r);

@@ -7,7 +7,8 @@
 /* What one rank says; the same bytes everywhere where all is well. */
 typedef struct said {
     int32_t op, dtype, reduction, peer;
-    int64_t count; /* of calls in place the elements, of others those that each rank brings or gets */
+    uint64_t order; /* of its elements in memory */
+    int64_t count;  /* of calls in place the elements, of others those that each rank brings or gets */
 } said;
 
 static const char *name_of(int op)
@@ -45,16 +46,19 @@ static said own_words(const pc__mpi_call *c)
                   .dtype = to->dtype,
                   .reduction = reduces(op) ? c->attributes->reduction : 0,
                   .peer = has_peer(op) ? c->attributes->peer : -1,
+                  .order = pc__memory_order(t),
                   .count = pc__count(t->ndim, t->shape)};
 }
 
-/* "all_reduce of 10 float32 (sum)" */
-static void describe(const said *s, char *text, size_t n)
+/* "all_reduce of 10 float32 (sum)", or with `order` "all_reduce of 10 float32 in C order (sum)" */
+static void describe(const said *s, bool order, char *text, size_t n)
 {
     static const char *const reductions[] = {"sum", "mean", "min", "max"};
     const char *dtype = s->dtype >= 0 && s->dtype < PC_DTYPE_COUNT ? pc_dtype_name((pc_dtype)s->dtype) : "?";
     const bool known = s->op >= 0 && s->op < PC__OP_COUNT;
-    const int at = snprintf(text, n, "%s of %lld %s", name_of(s->op), (long long)s->count, dtype);
+    char words[PC__ORDER_WORDS];
+    const int at = snprintf(text, n, "%s of %lld %s%s%s", name_of(s->op), (long long)s->count, dtype,
+                            order ? " in " : "", order ? pc__order_words(s->order, words) : "");
     if (known && reduces(s->op) && s->reduction >= 0 && s->reduction < PC__COUNT(reductions))
         snprintf(text + at, n - (size_t)at, has_peer(s->op) ? " (%s, root %d)" : " (%s)", reductions[s->reduction],
                  s->peer);
@@ -65,9 +69,9 @@ static void describe(const said *s, char *text, size_t n)
 
 static pc_status differ(const pc__mpi_call *c, int a, const said *x, int b, const said *y)
 {
-    char first[96], second[96];
-    describe(x, first, sizeof first);
-    describe(y, second, sizeof second);
+    char first[128], second[128];
+    describe(x, x->order != y->order, first, sizeof first);
+    describe(y, x->order != y->order, second, sizeof second);
     return pc__fail(PC_ERR_STATE,
                     "%s, number %llu: rank %d calls %s, and rank %d %s; every rank must make the same calls",
                     c->comm->group, (unsigned long long)c->number, a, first, b, second);
@@ -95,7 +99,8 @@ static pc_status between_two(const pc__mpi_call *c, const said *mine, said *thei
     started = MPI_Isend(mine, n, MPI_BYTE, peer, PC__MPI_TAG_CALLS, comm, &out);
     PC__TRY(pc__mpi_wait(c, started, &out, NULL));
     PC__TRY(pc__mpi_wait(c, MPI_SUCCESS, &in, NULL));
-    const bool fits = theirs->op != mine->op && theirs->dtype == mine->dtype && theirs->count == mine->count;
+    const bool fits = theirs->op != mine->op && theirs->dtype == mine->dtype && theirs->order == mine->order &&
+                      theirs->count == mine->count;
     if (fits)
         return PC_OK;
     return me < peer ? differ(c, me, mine, peer, theirs) : differ(c, peer, theirs, me, mine);

@@ -33,6 +33,39 @@ typedef struct pc__collective {
     uint64_t entry; /* of the journal; 0: none yet */
 } pc__collective;
 
+/* In which order a dense tensor's elements lie, and so take part: the dimensions of more than one, the outermost first, as digits
+ * of base 16 (the first dimension is 1). 0: C order. */
+static inline uint64_t pc__memory_order(const pc_tensor *t)
+{
+    int dims[PC_MAX_DIMS], n = 0;
+    uint64_t order = 0;
+    bool turned = false;
+    for (int d = 0; d < t->ndim; d++) {
+        int at = n;
+        if (t->shape[d] < 2)
+            continue;
+        for (n++; at > 0 && t->strides[dims[at - 1]] < t->strides[d]; at--)
+            dims[at] = dims[at - 1];
+        dims[at] = d;
+    }
+    for (int i = 0; i < n; i++) {
+        turned = turned || (i && dims[i] < dims[i - 1]);
+        order = order << 4 | (uint64_t)(dims[i] + 1);
+    }
+    return turned ? order : 0;
+}
+
+/* "C order", "memory order 1 0" */
+enum { PC__ORDER_WORDS = 16 + 2 * PC_MAX_DIMS };
+static inline const char *pc__order_words(uint64_t order, char words[PC__ORDER_WORDS])
+{
+    int n = snprintf(words, PC__ORDER_WORDS, order ? "memory order" : "C order");
+    for (int shift = 60; shift >= 0; shift -= 4)
+        if (order >> shift & 15)
+            n += snprintf(words + n, (size_t)(PC__ORDER_WORDS - n), " %d", (int)(order >> shift & 15) - 1);
+    return words;
+}
+
 enum { PC__ENGINE_ID = 128 };
 
 /* Who moves the data between the ranks of a group on one kind of device. */

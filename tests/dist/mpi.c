@@ -114,6 +114,12 @@ static pc_status in_direction(pc_group *g, int rank)
     return pc_group_send(g, ones(5, PC_F64), 1 - rank);
 }
 
+static pc_status in_order(pc_group *g, int rank)
+{
+    pc_tensor *t = pc_zeros(PC_SHAPE(2, 2, 2), PC_F32, device);
+    return pc_group_broadcast(g, rank ? pc_transpose(t, 0, 2) : t, 0);
+}
+
 static void mismatches(void)
 {
     differs_in("count", in_count);
@@ -123,6 +129,7 @@ static void mismatches(void)
     differs_in("op", in_op);
     differs_in("message", in_message);
     differs_in("direction", in_direction);
+    differs_in("order", in_order);
 }
 
 /* Rank 2 has done one call and comes to no other. */
@@ -369,6 +376,8 @@ static void calls_that_differ(void **state)
     both_said("op", "rank 0 calls all_reduce of 10 float32 (sum), and rank 1 broadcast of 10 float32 (root 0)");
     both_said("message", "rank 0 calls send of 5 float64 (with 1), and rank 1 receive of 6 float64 (with 0)");
     both_said("direction", "rank 0 calls send of 5 float64 (with 1), and rank 1 send of 5 float64 (with 0)");
+    both_said("order", "rank 0 calls broadcast of 8 float32 in C order (root 0), and rank 1 broadcast of 8 float32 in "
+                       "memory order 2 1 0 (root 0)");
     both_said("again", "the group was given up");
 }
 

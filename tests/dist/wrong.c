@@ -38,6 +38,17 @@ static void another_root(rank_work *r)
     }
 }
 
+static void another_order(rank_work *r)
+{
+    const bool turns = r->rank == 1;
+    PC_SCOPE { /* where one dimension has all the elements there is one order */
+        pc_tensor *t = pc_zeros(turns ? PC_SHAPE(3, 1) : PC_SHAPE(1, 3), PC_F32, r->device);
+        RANK_OK(pc_group_all_reduce(r->group, turns ? pc_transpose(t, 0, 1) : t, PC_GROUP_SUM));
+        t = pc_zeros(turns ? PC_SHAPE(3, 2) : PC_SHAPE(2, 3), PC_F32, r->device);
+        RANK_OK(pc_group_all_reduce(r->group, turns ? pc_transpose(t, 0, 1) : t, PC_GROUP_SUM));
+    }
+}
+
 /* NCCL does not compare what ranks bring. */
 static void calls_that_do_not_fit(void **state)
 {
@@ -51,8 +62,9 @@ static void calls_that_do_not_fit(void **state)
     } cases[] = {{another_op, "rank 0 calls all_reduce and rank 1 broadcast"},
                  {another_count, "rank 0 has 4 float32 and rank 1 5 float32"},
                  {another_dtype, "rank 0 has 4 float32 and rank 1 4 float64"},
-                 {another_root, "rank 0 and rank 1 name another root"}};
-    for (int c = 0; c < 4; c++) {
+                 {another_root, "rank 0 and rank 1 name another root"},
+                 {another_order, "rank 0 has its elements in C order and rank 1 in memory order 1 0"}};
+    for (int c = 0; c < 5; c++) {
         ranks_run(3, ranks, cases[c].work, NULL);
         for (int i = 0; i < 3; i++)
             has(&ranks[i], cases[c].words);
