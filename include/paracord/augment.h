@@ -49,8 +49,9 @@ typedef struct pc_augment {
     double channel_shift;
     double brightness_low, brightness_high; /* a factor; rounds to whole numbers as PIL does */
     /* A part of the picture is enlarged to the whole, as torchvision's RandomResizedCrop does (bilinear; beyond the part's
-     * edge stands the picture): of an area from crop_low to crop_high of the picture's, 1 being all of it, and with a
-     * width of ratio_low to ratio_high times its height, in pixels as they are here. Ratios of 0 mean 3/4 and 4/3. */
+     * edge stands the picture, whose last pixels go on for the half of one that is needed there, whatever `fill` is): of
+     * an area from crop_low to crop_high of the picture's, 1 being all of it, and with a width of ratio_low to ratio_high
+     * times its height, in pixels as they are here. Ratios of 0 mean 3/4 and 4/3. */
     double crop_low, crop_high, ratio_low, ratio_high;
     /* Rows and columns move by whole pixels, uniform in [-pad, pad] each: torchvision's RandomCrop to the picture's own
      * size, with that padding; PC_FILL_CONSTANT with a cval of 0 is its fill. */

@@ -115,6 +115,7 @@ pc__augment_attributes pc__augment_attributes_of(const pc_augment *plan)
 {
     pc__augment_attributes a = {.edge = (pc__edge)plan->fill,
                                 .colours = pc__augment_jitters(plan) || plan->erase > 0,
+                                .crops = plan->crop_high > 0,
                                 .cval = (float)plan->cval,
                                 .scale = plan->rescale != 0 ? (float)plan->rescale : 1};
     for (int c = 0; c < PC__AUGMENT_CHANNELS; c++) {
@@ -137,6 +138,7 @@ pc_status pc_augment_apply(const pc_augment *plan, const pc_augment_values *valu
     const pc__augment_row row = row_of(values, height, width);
     pc__augment_attributes attributes = pc__augment_attributes_of(plan);
     attributes.colours = jitters(values) || values->erased.height > 0;
+    attributes.crops = values->crop.height > 0;
     pc__augment_one(&attributes, &row, pixels, height, width, channels, out);
     return PC_OK;
 }

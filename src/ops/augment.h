@@ -24,6 +24,8 @@ typedef struct pc__augment_attributes {
     float cval, scale;  /* beyond the edge with PC__EDGE_CONSTANT; multiplies every result behind all changes */
     int32_t colours;    /* rows may have colours to change and parts to erase */
     int32_t normalises; /* the end is (value - mean) / std, by channel */
+    int32_t
+        crops; /* rows have a crop, which enlarges whole pixels: half of one lies beyond the picture's last centre */
     float mean[PC__AUGMENT_CHANNELS], std[PC__AUGMENT_CHANNELS];
 } pc__augment_attributes;
 
@@ -51,6 +53,7 @@ typedef struct pc__warp {
     double rows[3], columns[3]; /* as in the row */
     pc__edge edge;
     float cval, scale; /* scale multiplies every result */
+    double margin; /* what lies so far beyond the edge has the edge's pixels, whatever the edge: 0 or half a pixel */
 } pc__warp;
 
 /* Fill `out` (height x width x channels) by bilinear interpolation. */

@@ -89,6 +89,7 @@ void pc__augment_one(const pc__augment_attributes *attributes, const pc__augment
                      .channels = channels,
                      .edge = attributes->edge,
                      .cval = attributes->cval,
+                     .margin = attributes->crops ? 0.5 : 0,
                      .scale = two_steps ? 1 : attributes->scale};
     memcpy(warp.rows, row->rows, sizeof warp.rows);
     memcpy(warp.columns, row->columns, sizeof warp.columns);

@@ -129,9 +129,18 @@ static double map_coordinate(double at, int length, pc__edge edge)
     return at < 0 ? 0 : at > length - 1 ? length - 1 : at;
 }
 
+/* Within the margin the picture goes on with its last pixels. */
+static double settle(double at, int length, double margin)
+{
+    const double end = length - 1;
+    return at < 0 && at >= -margin ? 0 : at > end && at <= end + margin ? end : at;
+}
+
 static void run_one(const pc__warp *warp, double y, double x, float *out)
 {
     const int height = warp->height, width = warp->width, channels = warp->channels;
+    y = settle(y, height, warp->margin);
+    x = settle(x, width, warp->margin);
     if (warp->edge == PC__EDGE_CONSTANT && (y < 0 || y > height - 1 || x < 0 || x > width - 1)) {
         for (int c = 0; c < channels; c++)
             out[c] = warp->cval * warp->scale;
@@ -155,17 +164,19 @@ static void run_slow(const pc__warp *warp, line l, int first, int end, float *ou
         run_one(warp, l.y + l.dy * i, l.x + l.dx * i, out + (size_t)i * (size_t)warp->channels);
 }
 
-/* The i of 0..n for which 0 <= start + step * i <= limit is [first, end): both found by halving, with the very sums
- * that `locate` forms. */
-static void inside(double start, double step, double limit, int n, int *first, int *end)
+/* The i of 0..n for which start + step * i lies on `length` pixels or within the margin beside them is [first, end): both
+ * found by halving, with the very sums that `locate` forms. */
+static void inside(double start, double step, int length, double margin, int n, int *first, int *end)
 {
+    const double low_end = -margin, limit = length - 1 + margin;
     int edges[2];
     for (int e = 0; e < 2; e++) {
         int low = 0, high = n;
         while (low < high) {
             const int i = low + (high - low) / 2;
             const double at = start + step * i;
-            const bool before = e == 0 ? (step >= 0 ? at < 0 : at > limit) : (step >= 0 ? at <= limit : at >= 0);
+            const bool before =
+                e == 0 ? (step >= 0 ? at < low_end : at > limit) : (step >= 0 ? at <= limit : at >= low_end);
             if (before)
                 low = i + 1;
             else
@@ -186,8 +197,8 @@ void pc__warp_run(const pc__warp *warp, float *out)
         int first = 0, end = tiny ? 0 : width;
         if (!tiny && warp->edge != PC__EDGE_NEAREST) {
             int y_first, y_end;
-            inside(l.x, l.dx, width - 1, width, &first, &end);
-            inside(l.y, l.dy, warp->height - 1, width, &y_first, &y_end);
+            inside(l.x, l.dx, width, warp->margin, width, &first, &end);
+            inside(l.y, l.dy, warp->height, warp->margin, width, &y_first, &y_end);
             first = PC__MAX(first, y_first);
             end = PC__MAX(first, PC__MIN(end, y_end));
         }

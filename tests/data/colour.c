@@ -58,6 +58,39 @@ static void the_same_as_torchvision(void **state)
 
 enum { DRAWS = 6000 };
 
+/* What a crop enlarges reaches half a pixel beyond the centre of the picture's last: that is the picture, and not what stands
+ * beyond it; what a shift brings in from beyond is not. */
+static void a_crop_ends_where_its_picture_ends(void **state)
+{
+    (void)state;
+    enum { SIDE = 8, BEYOND = 200 };
+    static const pc_part corners[] = {{0, 0, 4, 3}, {4, 5, 4, 3}, {0, 2, 8, 4}, {0, 0, 1, 1}};
+    uint8_t pixels[SIDE * SIDE * 3];
+    float got[SIDE * SIDE * 3];
+    for (size_t i = 0; i < sizeof corners / sizeof *corners; i++)
+        for (int fill = PC_FILL_NEAREST; fill <= PC_FILL_WRAP; fill++) {
+            const pc_augment plan = {.fill = (pc_fill_mode)fill, .cval = BEYOND};
+            pc_augment_values values = pc_augment_neutral();
+            values.crop = corners[i];
+            for (int at = 0; at < SIDE * SIDE * 3; at++) {
+                const int row = at / (SIDE * 3), column = at / 3 % SIDE;
+                const bool in = row >= values.crop.top && row < values.crop.top + values.crop.height &&
+                                column >= values.crop.left && column < values.crop.left + values.crop.width;
+                pixels[at] = in || row % 7 || column % 7 ? 10 : 90; /* the other corners differ */
+            }
+            values.flip_horizontal = fill % 2;
+            assert_ok(pc_augment_apply(&plan, &values, pixels, SIDE, SIDE, 3, got));
+            for (int at = 0; at < SIDE * SIDE * 3; at++)
+                assert_close(got[at], 10, 1e-4);
+        }
+    const pc_augment plan = {.fill = PC_FILL_CONSTANT, .cval = BEYOND};
+    pc_augment_values values = pc_augment_neutral();
+    values.crop = corners[0], values.down = 1;
+    assert_ok(pc_augment_apply(&plan, &values, pixels, SIDE, SIDE, 3, got));
+    for (int at = 0; at < SIDE * SIDE * 3; at++)
+        assert_true((got[at] == BEYOND) == (at / (SIDE * 3) == 0));
+}
+
 static void crops_are_as_drawn_there(void **state)
 {
     (void)state;
@@ -192,6 +225,8 @@ static void batches_have_the_bits_of_single_pictures(void **state)
     const pc_augment plans[] = {
         whole,
         {.crop_low = 0.08, .crop_high = 1, .erase = 1},
+        {.crop_low = 0.08, .crop_high = 1, .pad = 2, .fill = PC_FILL_CONSTANT, .cval = 200},
+        {.crop_low = 0.08, .crop_high = 1, .fill = PC_FILL_WRAP},
         {.jitter_contrast = 0.5, .fill = PC_FILL_CONSTANT, .pad = 3},
         {.jitter_hue = 0.5, .channel_shift = 20, .brightness_low = 0.5, .brightness_high = 1.5, .mean = {1, 2, 3, 4}},
         {.mean = {0.5, 0.5, 0.5, 0.5}, .std = {0.25, 0.5, 0.1, 1}, .rescale = 1 / 255.0},
@@ -203,7 +238,7 @@ static void batches_have_the_bits_of_single_pictures(void **state)
         check_batch(&plans[i], 1, 7, 3);
     }
     check_batch(&plans[1], 9, 13, 4);
-    check_batch(&plans[4], 9, 13, 2);
+    check_batch(&plans[6], 9, 13, 2);
 }
 
 static void nonsense_is_refused(void **state)
@@ -254,9 +289,13 @@ static void nonsense_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_as_torchvision),    cmocka_unit_test(crops_are_as_drawn_there),
-        cmocka_unit_test(moves_are_whole_and_even),   cmocka_unit_test(jitters_are_even_in_every_order),
-        cmocka_unit_test(parts_are_erased_by_chance), cmocka_unit_test(batches_have_the_bits_of_single_pictures),
+        cmocka_unit_test(the_same_as_torchvision),
+        cmocka_unit_test(crops_are_as_drawn_there),
+        cmocka_unit_test(a_crop_ends_where_its_picture_ends),
+        cmocka_unit_test(moves_are_whole_and_even),
+        cmocka_unit_test(jitters_are_even_in_every_order),
+        cmocka_unit_test(parts_are_erased_by_chance),
+        cmocka_unit_test(batches_have_the_bits_of_single_pictures),
         cmocka_unit_test(nonsense_is_refused),
     };
     return cmocka_run_group_tests_name("data.colour", tests, NULL, NULL);

@@ -4,7 +4,7 @@
 
 Writes torchvision_augment/cases.npy (one row of numbers per case, the columns below) and torchvision_augment/want.npy (the
 results of all cases one behind the other, [height, width, channels]). The pictures are made by a formula that the test
-repeats. Where a crop's edge decides, which torchvision repeats, want is NaN.
+repeats. Where a crop's edge decides, which torchvision repeats, want is NaN, but for the picture's own edge.
 """
 import pathlib
 
@@ -26,9 +26,9 @@ def picture(height, width, channels):
     return ((x * 37 + y * 101 + c * 59 + x * y * 7) % 256).astype(np.float32)
 
 
-def beyond(length, part):
+def beyond(length, first, part):
     at = (np.arange(length) + 0.5) * part / length - 0.5
-    return (at < 0) | (at > part - 1)
+    return (at < 0) & (first > 0) | (at > part - 1) & (first + part < length)
 
 
 def expected(c):
@@ -38,7 +38,7 @@ def expected(c):
     if c["part_height"]:
         part = (c["top"], c["left"], c["part_height"], c["part_width"])
         x = F.resized_crop(x, *part, size, InterpolationMode.BILINEAR, antialias=False)
-        edge = beyond(size[0], part[2])[:, None] | beyond(size[1], part[3])[None]
+        edge = beyond(size[0], part[0], part[2])[:, None] | beyond(size[1], part[1], part[3])[None]
     if c["down"] or c["right"]:
         p = max(abs(c["down"]), abs(c["right"]))
         x = F.crop(F.pad(x, p), p - c["down"], p - c["right"], *size)
@@ -60,6 +60,8 @@ def cases():
         yield OFF | size
         yield OFF | size | dict(top=1, left=2, part_height=3, part_width=7)
         yield OFF | size | dict(part_height=size["height"], part_width=5, left=3)
+        yield OFF | size | dict(part_height=4, part_width=5)
+        yield OFF | size | dict(top=size["height"] - 3, part_height=3, left=size["width"] - 4, part_width=4)
         yield OFF | size | dict(down=2, right=-3)
         yield OFF | size | dict(erase_top=1, erase_left=2, erase_height=3, erase_width=4, mean=0.4, std=0.25)
     for channels in 1, 3:

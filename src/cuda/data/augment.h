@@ -28,6 +28,7 @@ typedef struct pc__cuda_augment {
     int label_bytes;
     int height, width, channels, edge;
     float cval, scale;
+    double margin;  /* what lies so far beyond the edge has the edge's pixels, whatever the edge */
     int colours;    /* rows may have colours to change and parts to erase */
     int normalises; /* the end is (value - mean) / std, by channel */
     float mean[4], std[4];

@@ -47,6 +47,13 @@ __device__ double map_coordinate(double at, int length, int edge)
     return at < 0 ? 0 : at > length - 1 ? length - 1 : at;
 }
 
+/* Within the margin the picture goes on with its last pixels. */
+__device__ __forceinline__ double settle(double at, int length, double margin)
+{
+    const double end = length - 1;
+    return at < 0 && at >= -margin ? 0 : at > end && at <= end + margin ? end : at;
+}
+
 /* The four neighbours of a pixel, as offsets of their first channels, and how far it is from the first. */
 struct corners {
     int tl, tr, bl, br;
@@ -86,9 +93,11 @@ __device__ __forceinline__ void warp_pixel(const pc__cuda_augment &a, const job 
                                            int column, float *out)
 {
     const int channels = CHANNELS ? CHANNELS : a.channels;
-    const double y = (j.rows[0] * row + j.rows[2]) + j.rows[1] * column;
-    const double x = (j.columns[0] * row + j.columns[2]) + j.columns[1] * column;
+    double y = (j.rows[0] * row + j.rows[2]) + j.rows[1] * column;
+    double x = (j.columns[0] * row + j.columns[2]) + j.columns[1] * column;
     const bool nearest = a.edge == PC__CUDA_NEAREST, tiny = a.height < 2 || a.width < 2;
+    y = settle(y, a.height, a.margin);
+    x = settle(x, a.width, a.margin);
     const bool outside = !nearest && (y < 0 || y > a.height - 1 || x < 0 || x > a.width - 1);
     if (outside && a.edge == PC__CUDA_CONSTANT) {
         for (int c = 0; c < channels; c++)
