@@ -1,24 +1,19 @@
 /* folder.c: what picture files there are. Nothing is opened but folders. */
 #include "data/folder.h"
 
+#include "io/inside.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <strings.h>
-#include <sys/stat.h>
 
-enum { DEPTH_MAX = 64 };
-
-/* A walk down one branch: the folders it is in, so that a link to one of them ends there. */
 typedef struct walk {
     pc__folder *folder;
     pc__text path; /* of the folder it is in */
     size_t root_length;
-    struct {
-        dev_t device;
-        ino_t inode;
-    } inside[DEPTH_MAX];
-    int depth, label;
+    pc__inside inside;
+    int label;
     bool classes_only;
 } walk;
 
@@ -60,21 +55,6 @@ static pc_status add_class(pc__folder *f, const char *name)
 
 static pc_status walk_folder(walk *w);
 
-/* True when the walk is in this folder already, which a link led to. */
-static bool is_inside(const walk *w, const struct stat *info)
-{
-    for (int i = 0; i < w->depth; i++)
-        if (w->inside[i].device == info->st_dev && w->inside[i].inode == info->st_ino)
-            return true;
-    return false;
-}
-
-static void note_inside(walk *w, const struct stat *info)
-{
-    w->inside[w->depth].device = info->st_dev;
-    w->inside[w->depth++].inode = info->st_ino;
-}
-
 /* One entry of the folder that the walk is in; w->path is the entry's. */
 static pc_status visit(walk *w, const char *name)
 {
@@ -83,7 +63,7 @@ static pc_status visit(walk *w, const char *name)
     if (!is_there && w->classes_only && errno == EACCES)
         return pc__fail_file(errno, "cannot read %s", w->path.data); /* it may be a class: not to be lost in silence */
     if (is_there && S_ISDIR(info.st_mode))
-        return w->classes_only ? add_class(w->folder, name) : is_inside(w, &info) ? PC_OK : walk_folder(w);
+        return w->classes_only ? add_class(w->folder, name) : pc__is_inside(&w->inside, &info) ? PC_OK : walk_folder(w);
     /* a link to nowhere, a pipe or a device that is called .jpg is a broken picture, not nothing */
     return !w->classes_only && has_picture_suffix(name) ? add_file(w) : PC_OK;
 }
@@ -101,18 +81,16 @@ static pc_status enter(walk *w, const char *name)
 /* Visit all that the folder at w->path holds, hidden things aside. */
 static pc_status walk_folder(walk *w)
 {
-    if (w->depth == DEPTH_MAX)
-        return pc__fail(PC_ERR_FILE, "cannot read %s: more than %d folders deep", w->path.data, DEPTH_MAX);
     DIR *dir = opendir(w->path.data);
     struct stat info;
-    if (!dir || fstat(dirfd(dir), &info) != 0) {
-        pc_status status = pc__fail_file(errno, "cannot read the folder %s", w->path.data);
+    pc_status status = dir && fstat(dirfd(dir), &info) == 0
+                           ? pc__go_inside(&w->inside, w->path.data, &info)
+                           : pc__fail_file(errno, "cannot read the folder %s", w->path.data);
+    if (status != PC_OK) {
         if (dir)
             closedir(dir);
         return status;
     }
-    note_inside(w, &info);
-    pc_status status = PC_OK;
     const struct dirent *entry;
     while (status == PC_OK && (errno = 0, entry = readdir(dir)))
         if (entry->d_name[0] != '.')
@@ -120,7 +98,7 @@ static pc_status walk_folder(walk *w)
     if (status == PC_OK && errno)
         status = pc__fail_file(errno, "cannot read the folder %s", w->path.data);
     closedir(dir);
-    w->depth--;
+    w->inside.depth--;
     return status;
 }
 
@@ -128,7 +106,7 @@ static pc_status walk_class(walk *w, const char *name)
 {
     struct stat info;
     if (stat(w->path.data, &info) == 0)
-        note_inside(w, &info);
+        PC__TRY(pc__go_inside(&w->inside, w->path.data, &info));
     return enter(w, name);
 }
 

@@ -1,16 +1,14 @@
 /* read.c: a file or a folder as one text. */
 #include "io/file.h"
+#include "io/inside.h"
 
 #include <paracord/text.h>
 
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
-enum { DEPTH_MAX = 32 };
-
-static pc_status add_folder(const char *path, int depth, pc__text *out, int *files);
+static pc_status add_folder(const char *path, const struct stat *info, pc__inside *inside, pc__text *out, int *files);
 
 static pc_status add_file(const char *path, pc__text *out, int *files)
 {
@@ -54,32 +52,34 @@ static pc_status list_names(const char *path, char ***names, int *count)
     return status;
 }
 
-static pc_status add_entry(const char *folder, const char *name, int depth, pc__text *out, int *files)
+static pc_status add_entry(const char *folder, const char *name, pc__inside *inside, pc__text *out, int *files)
 {
     struct stat info;
     pc__text path = {0};
     pc__text_add(&path, "%s/%s", folder, name);
     pc_status status = path.failed ? PC_ERR_MEMORY : PC_OK;
     const bool known = status == PC_OK && stat(path.data, &info) == 0;
-    if (known && S_ISDIR(info.st_mode) && depth < DEPTH_MAX)
-        status = add_folder(path.data, depth + 1, out, files);
+    if (known && S_ISDIR(info.st_mode))
+        status = pc__is_inside(inside, &info) ? PC_OK : add_folder(path.data, &info, inside, out, files);
     else if (known && S_ISREG(info.st_mode))
         status = add_file(path.data, out, files);
     pc__text_free(&path);
     return status;
 }
 
-static pc_status add_folder(const char *path, int depth, pc__text *out, int *files)
+static pc_status add_folder(const char *path, const struct stat *info, pc__inside *inside, pc__text *out, int *files)
 {
     char **names = NULL;
     int count = 0;
+    PC__TRY(pc__go_inside(inside, path, info));
     pc_status status = list_names(path, &names, &count);
     for (int i = 0; i < count; i++) {
         if (status == PC_OK)
-            status = add_entry(path, names[i], depth, out, files);
+            status = add_entry(path, names[i], inside, out, files);
         pc__free(names[i]);
     }
     pc__free(names);
+    inside->depth--;
     return status;
 }
 
@@ -95,8 +95,9 @@ char *pc_text_read(const char *path, size_t *bytes)
         return pc__file_read(path, &file, bytes) == PC_OK ? (char *)file : NULL;
     }
     pc__text out = {0};
+    pc__inside inside = {.depth = 0};
     pc__text_append(&out, "", 0);
-    pc_status status = add_folder(path, 0, &out, &files);
+    pc_status status = add_folder(path, &info, &inside, &out, &files);
     if (status == PC_OK && !files)
         status = pc__fail(PC_ERR_NOT_FOUND, "there is no text in the folder %s", path);
     if (status != PC_OK || out.failed) {

@@ -1,12 +1,8 @@
 /* Tokenizers: byte pairs as Hugging Face learns and uses them, letters of texts of any bytes, files that are wrong. */
+#include "../data/pictures.h"
 #include "io/file.h"
-#include "support.h"
 
 #include <paracord/text.h>
-
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define GOLDEN PC_TEST_GOLDEN "/bpe"
 
@@ -244,6 +240,27 @@ static void folders_are_one_text(void **state)
     pc_text_free(text);
 }
 
+/* Two links back into a folder would double its text with each level. */
+static void a_link_back_ends_there(void **state)
+{
+    (void)state;
+    test_path root = new_root();
+    put_bytes(root.s, "poems/1", "one ", 4);
+    put_bytes(root.s, "poems/old/2", "two", 3);
+    put_link(root.s, "poems/old/up", "..");
+    put_link(root.s, "poems/old/far", "../..");
+    put_link(root.s, "poems/self", ".");
+    put_link(root.s, "poems/zero", "../other");
+    put_link(root.s, "poems/nowhere", "gone");
+    put_link(root.s, "poems/round", "round");
+    put_bytes(root.s, "other/3", " three", 6);
+    size_t n;
+    char *text = pc_text_read(joined(root.s, "poems").s, &n);
+    assert_string_equal(text, "one two three three");
+    pc_text_free(text);
+    remove_root(&root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +272,7 @@ int main(void)
         cmocka_unit_test(every_letter_is_saved),
         cmocka_unit_test(wrong_files),
         cmocka_unit_test(folders_are_one_text),
+        cmocka_unit_test(a_link_back_ends_there),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }
