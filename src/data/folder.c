@@ -59,13 +59,14 @@ static pc_status walk_folder(walk *w);
 static pc_status visit(walk *w, const char *name)
 {
     struct stat info;
+    const bool is_picture = !w->classes_only && has_picture_suffix(name);
     const bool is_there = stat(w->path.data, &info) == 0;
-    if (!is_there && w->classes_only && errno == EACCES)
-        return pc__fail_file(errno, "cannot read %s", w->path.data); /* it may be a class: not to be lost in silence */
+    if (!is_there && !is_picture)
+        return pc__is_nothing(w->path.data); /* it may be a folder */
     if (is_there && S_ISDIR(info.st_mode))
         return w->classes_only ? add_class(w->folder, name) : pc__is_inside(&w->inside, &info) ? PC_OK : walk_folder(w);
     /* a link to nowhere, a pipe or a device that is called .jpg is a broken picture, not nothing */
-    return !w->classes_only && has_picture_suffix(name) ? add_file(w) : PC_OK;
+    return is_picture ? add_file(w) : PC_OK;
 }
 
 static pc_status enter(walk *w, const char *name)

@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 
+#include <errno.h>
 #include <sys/stat.h>
 
 enum { PC__INSIDE_MAX = 64 };
@@ -23,6 +24,13 @@ static inline bool pc__is_inside(const pc__inside *w, const struct stat *info)
         if (w->folders[i].device == info->st_dev && w->folders[i].inode == info->st_ino)
             return true;
     return false;
+}
+
+/* After a stat that failed: PC_OK when the entry is a link to nowhere, or gone by now; else an error, as what cannot be looked
+ * at may be what is looked for. */
+static inline pc_status pc__is_nothing(const char *path)
+{
+    return errno == ENOENT || errno == ELOOP ? PC_OK : pc__fail_file(errno, "cannot read %s", path);
 }
 
 /* Into a folder, which `path` names for the error where that is too deep; out of it by w->depth--. */

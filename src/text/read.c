@@ -36,7 +36,8 @@ static pc_status list_names(const char *path, char ***names, int *count)
     if (!folder)
         return pc__fail_file(errno, "cannot read the folder %s", path);
     pc_status status = PC_OK;
-    for (struct dirent *entry; status == PC_OK && (entry = readdir(folder));) {
+    const struct dirent *entry = NULL;
+    while (status == PC_OK && (errno = 0, entry = readdir(folder))) {
         if (entry->d_name[0] == '.')
             continue;
         status = pc__grow((void **)names, &room, *count, sizeof **names);
@@ -46,6 +47,8 @@ static pc_status list_names(const char *path, char ***names, int *count)
         else
             status = PC_ERR_MEMORY;
     }
+    if (status == PC_OK && errno)
+        status = pc__fail_file(errno, "cannot read the folder %s", path);
     closedir(folder);
     if (*count)
         qsort(*names, (size_t)*count, sizeof **names, by_name);
@@ -57,11 +60,14 @@ static pc_status add_entry(const char *folder, const char *name, pc__inside *ins
     struct stat info;
     pc__text path = {0};
     pc__text_add(&path, "%s/%s", folder, name);
-    pc_status status = path.failed ? PC_ERR_MEMORY : PC_OK;
-    const bool known = status == PC_OK && stat(path.data, &info) == 0;
-    if (known && S_ISDIR(info.st_mode))
+    pc_status status = PC_OK;
+    if (path.failed)
+        status = PC_ERR_MEMORY;
+    else if (stat(path.data, &info) != 0)
+        status = pc__is_nothing(path.data);
+    else if (S_ISDIR(info.st_mode))
         status = pc__is_inside(inside, &info) ? PC_OK : add_folder(path.data, &info, inside, out, files);
-    else if (known && S_ISREG(info.st_mode))
+    else if (S_ISREG(info.st_mode))
         status = add_file(path.data, out, files);
     pc__text_free(&path);
     return status;

@@ -98,6 +98,20 @@ static void links_are_followed_and_end(void **state)
     remove_root(&root);
 }
 
+static void what_cannot_be_looked_at_is_an_error(void **state)
+{
+    (void)state;
+    test_path root = new_root();
+    touch(root.s, "cat/1.jpg");
+    put_bad_link(root.s, "cat/odd.jpg"); /* its reader says that it is broken */
+    pc__folder folder = scanned(root.s);
+    assert_int_equal(folder.count, 2);
+    pc__folder_free(&folder);
+    put_bad_link(root.s, "cat/odd");
+    assert_fails(pc__folder_scan(root.s, &folder) == PC_OK, PC_ERR_FILE, "cat/odd");
+    remove_root(&root);
+}
+
 static void too_deep_is_an_error(void **state)
 {
     (void)state;
@@ -178,6 +192,7 @@ int main(void)
         cmocka_unit_test(files_are_sorted_by_class_and_path),
         cmocka_unit_test(what_is_no_picture_is_left_alone),
         cmocka_unit_test(links_are_followed_and_end),
+        cmocka_unit_test(what_cannot_be_looked_at_is_an_error),
         cmocka_unit_test(too_deep_is_an_error),
         cmocka_unit_test(names_give_the_order),
         cmocka_unit_test(a_check_names_the_broken),

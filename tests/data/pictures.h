@@ -88,6 +88,15 @@ static inline void put_link(const char *root, const char *name, const char *targ
     assert_int_equal(symlink(target, placed(root, name).s), 0);
 }
 
+/* A link to a name that no file can have: asking what it leads to fails, and not for there being nothing. */
+static inline void put_bad_link(const char *root, const char *name)
+{
+    char target[301];
+    memset(target, 'a', sizeof target - 1);
+    target[sizeof target - 1] = 0;
+    put_link(root, name, target);
+}
+
 /* Cut root/name to a part of its bytes. */
 static inline void cut(const char *root, const char *name, double share)
 {

@@ -261,6 +261,28 @@ static void a_link_back_ends_there(void **state)
     remove_root(&root);
 }
 
+static void no_text_is_lost_in_silence(void **state)
+{
+    (void)state;
+    test_path root = new_root();
+    put_bytes(root.s, "poems/1", "one", 3);
+    put_bad_link(root.s, "poems/odd");
+    size_t n;
+    assert_fails(pc_text_read(joined(root.s, "poems").s, &n), PC_ERR_FILE, "poems/odd");
+    char name[200] = "deep";
+    for (int i = 0; i < 40; i++)
+        strcat(name, "/d");
+    put_bytes(root.s, strcat(name, "/1"), "1", 1);
+    char *text = pc_text_read(joined(root.s, "deep").s, &n);
+    assert_string_equal(text, "1");
+    pc_text_free(text);
+    for (int i = 0; i < 30; i++)
+        strcpy(name + strlen(name) - 1, "d/1");
+    put_bytes(root.s, name, "1", 1);
+    assert_fails(pc_text_read(joined(root.s, "deep").s, &n), PC_ERR_FILE, "folders deep");
+    remove_root(&root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +295,7 @@ int main(void)
         cmocka_unit_test(wrong_files),
         cmocka_unit_test(folders_are_one_text),
         cmocka_unit_test(a_link_back_ends_there),
+        cmocka_unit_test(no_text_is_lost_in_silence),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }
