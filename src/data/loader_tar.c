@@ -17,7 +17,7 @@ typedef struct tar_data {
 
 static pc_status fail_member(const tar_data *d, const pc__shard_member *m, const char *how)
 {
-    return pc__fail(PC_ERR_FORMAT, "%s in %s %s", m->name, d->shards.paths[m->shard], how);
+    return pc__fail(PC_ERR_FORMAT, "%s in %s %s", m->name, pc__shards_path(&d->shards, m), how);
 }
 
 static pc_status take_label(const tar_data *d, const pc__shard_member *m, const uint8_t *bytes, int64_t *to)
@@ -48,7 +48,7 @@ static pc_status take_picture(const tar_data *d, const pc__shard_member *m, cons
 {
     char name[512];
     pc_image image;
-    snprintf(name, sizeof name, "%s in %s", m->name, d->shards.paths[m->shard]);
+    snprintf(name, sizeof name, "%s in %s", m->name, pc__shards_path(&d->shards, m));
     PC__TRY(pc_image_decode(bytes, (size_t)m->size, name, d->options, &image));
     spread(&image, to);
     pc_image_free(&image);
@@ -58,7 +58,7 @@ static pc_status take_picture(const tar_data *d, const pc__shard_member *m, cons
 static pc_status parse_array(const tar_data *d, const pc__shard_member *m, const uint8_t *bytes, pc__npy *array)
 {
     char name[512];
-    snprintf(name, sizeof name, "%s in %s", m->name, d->shards.paths[m->shard]);
+    snprintf(name, sizeof name, "%s in %s", m->name, pc__shards_path(&d->shards, m));
     return pc__npy_parse(name, bytes, (size_t)m->size, array);
 }
 
@@ -81,7 +81,7 @@ static pc_status take_array(const tar_data *d, const pc__shard_member *m, const 
     return same ? PC_OK : fail_member(d, m, "has another shape or dtype than the first sample's");
 }
 
-static pc_status take(const tar_data *d, const pc__shard_member *m, const pc_field *field, void *to)
+static pc_status take(tar_data *d, const pc__shard_member *m, const pc_field *field, void *to)
 {
     const uint8_t *bytes;
     uint8_t *own;
@@ -95,7 +95,7 @@ static pc_status take(const tar_data *d, const pc__shard_member *m, const pc_fie
 
 static pc_status sample(void *context, int64_t i, int64_t epoch, void *const *to)
 {
-    const tar_data *d = context;
+    tar_data *d = context;
     (void)epoch;
     for (int k = 0; k < 1 + d->shards.has_y; k++)
         PC__TRY(take(d, &d->shards.samples[i].field[k], &d->field[k], to[k]));

@@ -2,7 +2,6 @@
 #include "data/shards.h"
 
 #include "data/braces.h"
-#include "io/file.h"
 #include "io/tar.h"
 
 #include <errno.h>
@@ -25,14 +24,8 @@ void pc__shards_close(pc__shards *s)
     drop(&s->open);
     for (int i = 0; i < s->sample_count; i++)
         drop(&s->samples[i]);
-    for (int i = 0; i < s->count; i++) {
-        pc__free(s->paths[i]);
-        if (s->fds[i] >= 0)
-            close(s->fds[i]);
-    }
+    pc__open_files_drop(&s->files);
     pc__free(s->samples);
-    pc__free(s->paths);
-    pc__free(s->fds);
     pc__free(s->key);
     *s = (pc__shards){0};
 }
@@ -95,7 +88,7 @@ static pc_status take_member(pc__shards *s, pc__tar *tar, const pc__tar_member *
     if (m->name && rank == m->rank)
         return pc__fail(PC_ERR_FORMAT,
                         "%s: a sample has %.200s twice, one behind the other: names of samples must differ",
-                        s->paths[s->count - 1], member->name);
+                        s->files.files[s->files.count - 1].path, member->name);
     if (m->name && rank > m->rank)
         return PC_OK;
     s->kept -= m->bytes ? m->size : 0;
@@ -104,7 +97,7 @@ static pc_status take_member(pc__shards *s, pc__tar *tar, const pc__tar_member *
     *m = (pc__shard_member){.rank = rank, .name = pc__strdup(member->name)};
     if (!m->name)
         return PC_ERR_MEMORY;
-    m->shard = s->count - 1;
+    m->shard = s->files.count - 1;
     m->kind = kind_of(ending);
     m->size = member->size;
     m->offset = m->kind == PC__MEMBER_LABEL ? -1 : member->offset;
@@ -143,16 +136,12 @@ static pc_status each(void *context, pc__tar *tar, const pc__tar_member *member)
 
 static pc_status read_shard(pc__shards *s, const char *path)
 {
-    int room = s->room;
-    int64_t size;
-    PC__TRY(pc__grow((void **)&s->paths, &room, s->count, sizeof *s->paths));
-    PC__TRY(pc__grow((void **)&s->fds, &s->room, s->count, sizeof *s->fds));
-    s->paths[s->count] = pc__strdup(path);
-    s->fds[s->count] = -1;
-    if (!s->paths[s->count++])
-        return PC_ERR_MEMORY;
-    PC__TRY(pc__file_open(path, &s->fds[s->count - 1], &size));
-    PC__TRY(pc__tar_read(path, s->fds[s->count - 1], each, s));
+    pc__taken_file taken;
+    PC__TRY(pc__open_files_add(&s->files, path));
+    PC__TRY(pc__open_files_take(&s->files, s->files.count - 1, &taken));
+    const pc_status status = pc__tar_read(path, taken.fd, each, s);
+    pc__open_files_give(&s->files, taken);
+    PC__TRY(status);
     PC__TRY(end_sample(s));
     pc__free(s->key);
     s->key = NULL; /* samples do not go on in the next file */
@@ -190,35 +179,47 @@ pc_status pc__shards_open(const char *pattern, const pc_tar_options *o, pc__shar
     *s = (pc__shards){
         .endings = {o->x ? o->x : "jpg;jpeg;png;webp;gif;bmp;tif;tiff;ppm;pgm;pbm;npy", o->y ? o->y : "cls"},
         .has_y = !o->y || *o->y,
-        .most = left > 0 ? left / 2 : INT64_MAX};
+        .most = left > 0 ? left / 2 : INT64_MAX,
+        .files = {.lock = PTHREAD_MUTEX_INITIALIZER}};
     const pc_status status = read_all(s, pattern);
     if (status != PC_OK)
         pc__shards_close(s);
     return status;
 }
 
-pc_status pc__shards_read(const pc__shards *s, const pc__shard_member *m, const uint8_t **bytes, uint8_t **own)
+const char *pc__shards_path(const pc__shards *s, const pc__shard_member *m)
 {
+    return s->files.files[m->shard].path;
+}
+
+static pc_status read_there(const pc__shards *s, const pc__shard_member *m, int fd, uint8_t *to)
+{
+    for (int64_t done = 0; done < m->size;) {
+        const ssize_t got = pread(fd, to + done, (size_t)(m->size - done), (off_t)(m->offset + done));
+        if (got == 0)
+            return pc__fail(PC_ERR_FILE, "%s became shorter: %s is not there any more", pc__shards_path(s, m), m->name);
+        if (got < 0 && errno != EINTR)
+            return pc__fail_file(errno, "cannot read %s in %s", m->name, pc__shards_path(s, m));
+        done += got > 0 ? got : 0;
+    }
+    return PC_OK;
+}
+
+pc_status pc__shards_read(pc__shards *s, const pc__shard_member *m, const uint8_t **bytes, uint8_t **own)
+{
+    pc__taken_file taken;
     *own = NULL;
     *bytes = m->bytes;
     if (m->bytes)
         return PC_OK;
+    PC__TRY(pc__open_files_take(&s->files, m->shard, &taken));
     *own = pc__alloc((size_t)m->size + 1);
-    if (!*own)
-        return PC_ERR_MEMORY;
-    for (int64_t done = 0; done < m->size;) {
-        const ssize_t got = pread(s->fds[m->shard], *own + done, (size_t)(m->size - done), (off_t)(m->offset + done));
-        if (got > 0 || (got < 0 && errno == EINTR)) {
-            done += got > 0 ? got : 0;
-            continue;
-        }
-        const int why = errno;
+    const pc_status status = *own ? read_there(s, m, taken.fd, *own) : PC_ERR_MEMORY;
+    pc__open_files_give(&s->files, taken);
+    if (status != PC_OK) {
         pc__free(*own);
         *own = NULL;
-        return got < 0
-                   ? pc__fail_file(why, "cannot read %s in %s", m->name, s->paths[m->shard])
-                   : pc__fail(PC_ERR_FILE, "%s became shorter: %s is not there any more", s->paths[m->shard], m->name);
     }
     *bytes = *own;
-    return PC_OK;
+    return status;
 }

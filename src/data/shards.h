@@ -3,6 +3,7 @@
 #define PC__SHARDS_H
 
 #include "data/batch.h"
+#include "data/open_files.h"
 #include "io/frame.h"
 
 #include <paracord/samples.h>
@@ -25,9 +26,7 @@ typedef struct pc__shard_sample {
 } pc__shard_sample;
 
 typedef struct pc__shards {
-    char **paths;
-    int *fds;
-    int count, room;
+    pc__open_files files;
     pc__shard_sample *samples;
     int sample_count, sample_room;
     int64_t skipped;
@@ -41,10 +40,10 @@ typedef struct pc__shards {
 
 /* Find the shards and look through them. On failure *shards is empty. */
 pc_status pc__shards_open(const char *pattern, const pc_tar_options *options, pc__shards *shards);
+const char *pc__shards_path(const pc__shards *shards, const pc__shard_member *member);
 void pc__shards_close(pc__shards *shards);
 
 /* The bytes of a member: *own is from pc__alloc, or NULL where *bytes is the shards'. */
-pc_status pc__shards_read(const pc__shards *shards, const pc__shard_member *member, const uint8_t **bytes,
-                          uint8_t **own);
+pc_status pc__shards_read(pc__shards *shards, const pc__shard_member *member, const uint8_t **bytes, uint8_t **own);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <paracord.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { COUNT = 7, SIDE = 6 };
@@ -286,6 +287,57 @@ static void a_file_that_shrinks_is_an_error_of_its_batch(void **state)
     pc_loader_free(loader);
 }
 
+/* Shards, each of one sample: floats of its number, and a label. */
+static void put_shards(int count)
+{
+    static char bytes[16 << 10];
+    shell("cd all && tar -b 1 --format=ustar -cf ../many-shards.tar 0001.npy 0001.cls && mkdir -p ../shards");
+    FILE *f = fopen(in("many-shards.tar"), "rb");
+    assert_non_null(f);
+    const size_t n = fread(bytes, 1, sizeof bytes, f);
+    assert_int_equal(fclose(f), 0);
+    for (int i = 0; i < count; i++) {
+        char name[64];
+        const float number = (float)i;
+        for (int k = 0; k < 6; k++)
+            memcpy(bytes + 512 + 128 + 4 * k, &number, 4); /* behind the headers of tar and npy */
+        snprintf(name, sizeof name, "shards/%03d.tar", i);
+        put(name, bytes, n);
+    }
+}
+
+/* More shards than a process may have files open; opened again, they must be what they were. */
+static void shards_are_not_all_open_at_once(void **state)
+{
+    (void)state;
+    needs_libraries();
+    enum { SHARDS = 200, ROOM = 140 };
+    struct rlimit limit, before;
+    put_shards(SHARDS);
+    const int next = dup(STDERR_FILENO);
+    assert_int_equal(close(next) | getrlimit(RLIMIT_NOFILE, &before), 0);
+    limit = (struct rlimit){(rlim_t)next + ROOM, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    pc_loader *loader = pc_loader_from_tar(in("shards/*.tar"), PC_OPTIONS(pc_tar_options, .x = "npy"), .batch = 50,
+                                           .shuffle = true, .resident = PC_RESIDENCE_NO, .prefetch = -1);
+    assert_not_null_ok(loader);
+    pc_batch b;
+    for (int n = 0; n < 2 * SHARDS; n += 50) {
+        float x[50 * 6];
+        while (!pc_loader_next(loader, &b)) /* the end of an epoch */
+            assert_ok(pc_error_last()->status);
+        assert_ok(pc_read(b.x, x, sizeof x));
+        for (int i = 0; i < 50 * 6; i++)
+            assert_true(x[i] == (float)b.sample[i / 6]);
+    }
+    shell("for i in shards/*.tar; do echo >>$i; done");
+    while (pc_loader_next(loader, &b)) {
+    }
+    assert_fails(pc_loader_next(loader, &b), PC_ERR_FILE, ".tar was changed since");
+    pc_loader_free(loader);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 /* Any bytes of a file changed: an answer or an error. */
 static void changed_bytes_do_no_harm(void **state)
 {
@@ -331,6 +383,7 @@ int main(void)
         cmocka_unit_test(what_is_cut_off_is_told),
         cmocka_unit_test(samples_have_a_member_once),
         cmocka_unit_test(a_file_that_shrinks_is_an_error_of_its_batch),
+        cmocka_unit_test(shards_are_not_all_open_at_once),
         cmocka_unit_test(changed_bytes_do_no_harm),
     };
     return cmocka_run_group_tests(tests, make, tidy);
