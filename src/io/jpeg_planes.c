@@ -214,15 +214,29 @@ static void decode_nearest(pc__jpeg *jpeg)
     }
 }
 
-/* The most reduced size that still has every output pixel: of the sizes for which libjpeg-turbo has SIMD code. */
-static unsigned reduction(const pc__jpeg *jpeg)
+/* Every component has two samples for each output pixel, in both directions: with fewer, averages take from their neighbours. */
+static bool has_enough(const pc__jpeg *jpeg)
 {
     const pc_image *image = &jpeg->picture->image;
-    for (unsigned eighths = 1; eighths < 8; eighths *= 2)
-        if ((jpeg->source_width * (int64_t)eighths + 7) / 8 >= 2 * image->width &&
-            (jpeg->source_height * (int64_t)eighths + 7) / 8 >= 2 * image->height)
-            return eighths;
-    return 8;
+    for (int i = 0; i < jpeg->c.num_components; i++) {
+        const jpeg_component_info *component = &jpeg->c.comp_info[i];
+        if ((int64_t)component->downsampled_width < 2 * (int64_t)image->width ||
+            (int64_t)component->downsampled_height < 2 * (int64_t)image->height)
+            return false;
+    }
+    return true;
+}
+
+/* Decode at the most reduced size that has enough: of the sizes for which libjpeg-turbo has SIMD code. How much of Cb and Cr
+ * is there depends on their sampling, and on what libjpeg can spare itself of their upsampling. */
+static void reduce(pc__jpeg *jpeg)
+{
+    jpeg->c.scale_denom = 8;
+    for (jpeg->c.scale_num = 1; jpeg->c.scale_num < 8; jpeg->c.scale_num *= 2) {
+        jpeg_calc_output_dimensions(&jpeg->c);
+        if (has_enough(jpeg))
+            return;
+    }
 }
 
 static void open_areas(pc__jpeg *jpeg)
@@ -249,8 +263,7 @@ static void decode_area(pc__jpeg *jpeg)
 {
     struct jpeg_decompress_struct *c = &jpeg->c;
     const pc_image *image = &jpeg->picture->image;
-    c->scale_num = reduction(jpeg);
-    c->scale_denom = 8;
+    reduce(jpeg);
     jpeg_start_decompress(c);
     open_planes(jpeg);
     open_areas(jpeg);

@@ -66,8 +66,26 @@ static void all_eight_orientations(void **state)
     free(bytes);
 }
 
+enum { WIDTH_MAX = 256 };
+
+/* A few waves in all components. */
+static void paint_waves(JSAMPLE *line, int width, int components, int y)
+{
+    for (int x = 0; x < width * components; x++)
+        line[x] = (JSAMPLE)(128 + 100 * sin(x / 11.0 + y / 3.0) + (x * y) % 27);
+}
+
+/* Red bars on green. */
+static void paint_bars(JSAMPLE *line, int width, int components, int y)
+{
+    static const JSAMPLE colours[2][3] = {{40, 160, 60}, {220, 40, 40}};
+    for (int x = 0; x < width * components; x++)
+        line[x] = colours[(x / components / 20 + y / 60) % 2][x % components];
+}
+
 /* A JPEG with these sampling factors of Y and K (1x1 for the others), of 1, 3 or 4 components. */
-static uint8_t *sampled_jpeg(int width, int height, int components, int h, int v, size_t *n)
+static uint8_t *sampled_jpeg(int width, int height, int components, int h, int v,
+                             void (*paint_line)(JSAMPLE *line, int width, int components, int y), size_t *n)
 {
     struct jpeg_compress_struct c;
     struct jpeg_error_mgr error;
@@ -89,10 +107,9 @@ static uint8_t *sampled_jpeg(int width, int height, int components, int h, int v
     }
     jpeg_start_compress(&c, TRUE);
     for (int y = 0; y < height; y++) {
-        JSAMPLE line[4 * 256];
+        JSAMPLE line[4 * WIDTH_MAX];
         JSAMPROW row = line;
-        for (int x = 0; x < width * components; x++)
-            line[x] = (JSAMPLE)(128 + 100 * sin(x / 11.0 + y / 3.0) + (x * y) % 27);
+        paint_line(line, width, components, y);
         jpeg_write_scanlines(&c, &row, 1);
     }
     jpeg_finish_compress(&c);
@@ -115,7 +132,7 @@ static void every_sampling_by_planes_and_by_rows(void **state)
             char what[64];
             snprintf(what, sizeof what, "%d x %d, %d components, %dx%d", sizes[s][0], sizes[s][1], components, h, v);
             size_t n;
-            uint8_t *bytes = sampled_jpeg(sizes[s][0], sizes[s][1], components, h, v, &n);
+            uint8_t *bytes = sampled_jpeg(sizes[s][0], sizes[s][1], components, h, v, paint_waves, &n);
             pc_image whole;
             assert_ok(pc_image_decode(bytes, n, what, PC_OPTIONS(pc_image_options, .strict = true), &whole));
             assert_int_equal(whole.channels, components == 1 ? 1 : 3);
@@ -139,6 +156,30 @@ static void every_sampling_by_planes_and_by_rows(void **state)
             pc_image_free(&whole);
             free(bytes);
         }
+}
+
+/* Where there are fewer samples of colour than of brightness, the reduced size that is decoded must have enough of both. */
+static void area_keeps_colours_apart(void **state)
+{
+    (void)state;
+    static const int samplings[][2] = {{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {4, 2}};
+    for (int i = 0; i < 6; i++) {
+        char what[32];
+        size_t n;
+        pc_image whole, want, got;
+        snprintf(what, sizeof what, "%d x %d samples", samplings[i][0], samplings[i][1]);
+        uint8_t *bytes = sampled_jpeg(WIDTH_MAX, 192, 3, samplings[i][0], samplings[i][1], paint_bars, &n);
+        assert_ok(pc_image_decode(bytes, n, what, PC_OPTIONS(pc_image_options, .strict = true), &whole));
+        assert_ok(pc_image_resize(&whole, 24, 20, PC_RESIZE_AREA, &want));
+        assert_ok(pc_image_decode(
+            bytes, n, what, PC_OPTIONS(pc_image_options, .width = 24, .height = 20, .resize = PC_RESIZE_AREA), &got));
+        if (mean_difference(&got, &want) > 1)
+            fail_msg("%s: a mean difference of %g", what, mean_difference(&got, &want));
+        pc_image_free(&whole);
+        pc_image_free(&want);
+        pc_image_free(&got);
+        free(bytes);
+    }
 }
 
 static void area_of_a_smooth_picture(void **state)
@@ -266,6 +307,7 @@ int main(void)
         cmocka_unit_test(the_same_pixels_as_pillow),
         cmocka_unit_test(all_eight_orientations),
         cmocka_unit_test(every_sampling_by_planes_and_by_rows),
+        cmocka_unit_test(area_keeps_colours_apart),
         cmocka_unit_test(area_of_a_smooth_picture),
         cmocka_unit_test(round_trips),
         cmocka_unit_test(files_by_suffix),
