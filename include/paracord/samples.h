@@ -152,10 +152,11 @@ typedef struct pc_tar_options {
 } pc_tar_options;
 
 /* A loader of WebDataset's shards: tar files by a path with *, ? and [...] as in file names ("shards/train-*.tar"), sorted
- * by name, or with {000..146} and {a,b}, in this order, of which each must be there. Members whose names are the same up to the first dot, one behind the other, are a sample ("0001.jpg", "0001.cls");
- * samples that lack x or y are left out (pc_loader_skipped), and one that
- * has a member twice is PC_ERR_FORMAT. Pictures are float32 [channels, height, width], 0 to 1, decoded
- * when a batch needs them, on all cores; arrays are all of one shape and dtype; labels int64. Where the files are not
+ * by name, or with {000..146} and {a,b}, in this order, of which each must be there. Members whose names are the same up to
+ * the first dot, one behind the other, are a sample ("0001.jpg", "0001.cls"); a hard link has the bytes of the member that it
+ * leads to, where that is of a sample of the same file. Samples that lack x or y are left out (pc_loader_skipped), and one
+ * that has a member twice is PC_ERR_FORMAT. Pictures are float32 [channels, height, width], 0 to 1, decoded when a batch needs
+ * them, on all cores; arrays are all of one shape and dtype; labels int64. Where the files are not
  * compressed the loader knows the places of all members and reads those that it needs, in any order; compressed ones are
  * kept in memory, unpacked. The fingerprint is of names and sizes. At most 64 shards are open at a time; one that is opened
  * again and is not what it was (another file, size or time of change) is PC_ERR_FILE, the error of its batch.

@@ -59,7 +59,8 @@ static pc__member_kind kind_of(const char *ending)
 static pc_status end_sample(pc__shards *s)
 {
     if (!s->open.field[0].name || (s->has_y && !s->open.field[1].name)) {
-        s->skipped += s->open.field[0].name || s->open.field[1].name;
+        s->skipped += s->open.field[0].name || s->open.field[1].name || s->lacks;
+        s->lacks = false;
         drop(&s->open);
         return PC_OK;
     }
@@ -68,6 +69,7 @@ static pc_status end_sample(pc__shards *s)
     PC__TRY(pc__grow((void **)&s->samples, &s->sample_room, s->sample_count, sizeof *s->samples));
     s->samples[s->sample_count++] = s->open;
     s->open = (pc__shard_sample){0};
+    s->lacks = false;
     return PC_OK;
 }
 
@@ -77,6 +79,56 @@ static pc_status keep_bytes(pc__shards *s, pc__tar *tar, pc__shard_member *m)
     PC__TRY(pc__tar_take(tar, s->most - s->kept, &m->bytes, &n));
     m->size = (int64_t)n;
     s->kept += m->size;
+    return PC_OK;
+}
+
+static const pc__shard_member *field_named(const pc__shard_sample *sample, const char *name)
+{
+    for (int k = 0; k < 2; k++)
+        if (sample->field[k].name && strcmp(sample->field[k].name, name) == 0)
+            return &sample->field[k];
+    return NULL;
+}
+
+/* The member of this name in the file that is read. Links mostly come in the order of what they lead to. */
+static const pc__shard_member *find_target(pc__shards *s, const char *name)
+{
+    const pc__shard_member *found = field_named(&s->open, name);
+    const int n = s->sample_count - s->first;
+    for (int k = 0; !found && k < n; k++) {
+        const int at = (int)(((int64_t)s->linked + k) % n);
+        found = field_named(&s->samples[s->first + at], name);
+        if (found)
+            s->linked = at;
+    }
+    return found;
+}
+
+static pc_status copy_bytes(pc__shards *s, const pc__shard_member *from, pc__shard_member *m)
+{
+    if (from->size > s->most - s->kept)
+        return pc__fail(PC_ERR_MEMORY, "no room for %s, which is linked to %s: %lld bytes", m->name, from->name,
+                        (long long)from->size);
+    m->bytes = pc__alloc((size_t)from->size + 1);
+    if (!m->bytes)
+        return PC_ERR_MEMORY;
+    memcpy(m->bytes, from->bytes, (size_t)from->size + 1);
+    s->kept += m->size;
+    return PC_OK;
+}
+
+/* Its bytes are another member's, which a sample has, or they are not at hand. */
+static pc_status take_link(pc__shards *s, const char *link, pc__shard_member *m)
+{
+    const pc__shard_member *target = find_target(s, link);
+    if (target && target != m && (target->bytes || m->kind != PC__MEMBER_LABEL)) {
+        m->size = target->size;
+        m->offset = target->offset;
+        return target->bytes ? copy_bytes(s, target, m) : PC_OK;
+    }
+    s->lacks = true;
+    pc__free(m->name);
+    *m = (pc__shard_member){0};
     return PC_OK;
 }
 
@@ -99,6 +151,8 @@ static pc_status take_member(pc__shards *s, pc__tar *tar, const pc__tar_member *
         return PC_ERR_MEMORY;
     m->shard = s->files.count - 1;
     m->kind = kind_of(ending);
+    if (member->link)
+        return take_link(s, member->link, m);
     m->size = member->size;
     m->offset = m->kind == PC__MEMBER_LABEL ? -1 : member->offset;
     return m->offset < 0 ? keep_bytes(s, tar, m) : PC_OK;
@@ -137,6 +191,8 @@ static pc_status each(void *context, pc__tar *tar, const pc__tar_member *member)
 static pc_status read_shard(pc__shards *s, const char *path)
 {
     pc__taken_file taken;
+    s->first = s->sample_count;
+    s->linked = 0;
     PC__TRY(pc__open_files_add(&s->files, path));
     PC__TRY(pc__open_files_take(&s->files, s->files.count - 1, &taken));
     const pc_status status = pc__tar_read(path, taken.fd, each, s);

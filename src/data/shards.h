@@ -35,7 +35,9 @@ typedef struct pc__shards {
     const char *endings[2];
     /* while a file is read: the sample that its members go to */
     pc__shard_sample open;
+    bool lacks; /* what one of its members is a link to */
     char *key;
+    int first, linked; /* of the samples: the file's first one, and the one that a link led to last */
 } pc__shards;
 
 /* Find the shards and look through them. On failure *shards is empty. */

@@ -28,6 +28,7 @@
     X(archive_entry_pathname)                                                                                          \
     X(archive_entry_size)                                                                                              \
     X(archive_entry_filetype)                                                                                          \
+    X(archive_entry_hardlink)                                                                                          \
     X(archive_entry_sparse_count)
 
 static struct {
@@ -102,9 +103,13 @@ static pc_status show(pc__tar *t, pc__tar_fn each, void *context)
     const int64_t offset = lib.archive_filter_bytes(t->archive, 0);
     const char *name = lib.archive_entry_pathname(t->entry);
     t->end = -1;
-    if (!name || lib.archive_entry_filetype(t->entry) != AE_IFREG)
+    const bool is_file = lib.archive_entry_filetype(t->entry) == AE_IFREG;
+    pc__tar_member member = {name, lib.archive_entry_size(t->entry), -1,
+                             is_file ? NULL : lib.archive_entry_hardlink(t->entry)};
+    if (!name || (!is_file && !member.link))
         return PC_OK;
-    pc__tar_member member = {name, lib.archive_entry_size(t->entry), -1};
+    if (member.link)
+        return each(context, t, &member);
     read_block(t);
     if (failed(t->block_status) && t->block_status != ARCHIVE_EOF)
         return broken(t);

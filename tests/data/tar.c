@@ -272,6 +272,34 @@ static void samples_have_a_member_once(void **state)
     pc_loader_free(other);
 }
 
+/* A link has the bytes of what it leads to, wherever that is; one that leads to nothing of a sample is one sample less. */
+static void hard_links_are_members(void **state)
+{
+    (void)state;
+    needs_libraries();
+    shell("rm -rf hard && mkdir hard && cd hard && cp ../all/0002.npy ../all/0002.cls . && ln 0002.npy 0005.npy && "
+          "ln 0002.cls 0005.cls && ln 0002.cls 0006.cls && cp ../all/0002.npy 0006.npy && cp 0002.npy 0000.flac && "
+          "ln 0000.flac 0007.npy && ln 0002.cls 0007.cls && tar --sort=name -cf ../hard.tar * && gzip -kf ../hard.tar");
+    static const char *const names[] = {"hard.tar", "hard.tar.gz"};
+    for (int i = 0; i < 2; i++) {
+        pc_loader *loader = pc_loader_from_tar(in(names[i]), PC_OPTIONS(pc_tar_options, .x = "npy"), .batch = 9);
+        pc_batch b;
+        float x[3 * 6];
+        int64_t y[3];
+        assert_not_null_ok(loader);
+        assert_int_equal(pc_loader_count(loader), 3);
+        assert_int_equal(pc_loader_skipped(loader), 1);
+        assert_true(pc_loader_next(loader, &b));
+        assert_ok(pc_read(b.x, x, sizeof x));
+        assert_ok(pc_read(b.y, y, sizeof y));
+        for (int k = 0; k < 3 * 6; k++)
+            assert_true(x[k] == 2);
+        for (int k = 0; k < 3; k++)
+            assert_int_equal(y[k], 2);
+        pc_loader_free(loader);
+    }
+}
+
 /* Members of a file that is not compressed are read where they are. */
 static void a_file_that_shrinks_is_an_error_of_its_batch(void **state)
 {
@@ -382,6 +410,7 @@ int main(void)
         cmocka_unit_test(all_of_a_file_counts),
         cmocka_unit_test(what_is_cut_off_is_told),
         cmocka_unit_test(samples_have_a_member_once),
+        cmocka_unit_test(hard_links_are_members),
         cmocka_unit_test(a_file_that_shrinks_is_an_error_of_its_batch),
         cmocka_unit_test(shards_are_not_all_open_at_once),
         cmocka_unit_test(changed_bytes_do_no_harm),
