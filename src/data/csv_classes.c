@@ -1,6 +1,7 @@
 /* csv_classes.c: names in a column as labels. */
 #include "data/csv_table.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { CLASSES_MAX = 1 << 20 };
@@ -74,7 +75,7 @@ static int by_name(const void *a, const void *b)
 
 static bool is_whole(named *n)
 {
-    return pc__csv_number(n->name, &n->number) && n->number == (double)(int64_t)n->number;
+    return pc__csv_number(n->name, &n->number) && n->number == floor(n->number); /* of any size */
 }
 
 static void renumber(pc__csv_table *t, named *list, int64_t *to)

@@ -112,6 +112,11 @@ static void classes_become_labels(void **state)
         assert_ok(READ(.y = "y", .classes = true));
         assert_ok(pc_read(y, got, sizeof got));
         assert_memory_equal(got, ((const int64_t[]){2, 1, 2, 0}), sizeof got);
+        put("d,y\n1,20000000000000000000\n2,3000000000000000000\n3,1e300\n4,5\n"); /* of any size */
+        assert_ok(READ(.y = "y", .classes = true));
+        assert_ok(pc_read(y, got, sizeof got));
+        assert_memory_equal(got, ((const int64_t[]){2, 1, 3, 0}), sizeof got);
+        put("d,y\n1,10\n2,9\n3,10\n4,-1\n");
     }
     pc_loader *loader =
         pc_loader_from_csv(path, PC_OPTIONS(pc_csv_options, .y = "y", .classes = true), .batch = 3, .shuffle = true);
