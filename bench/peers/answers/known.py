@@ -28,6 +28,8 @@ def of_values(case, op, operands, arguments, text):
         return "dropout"
     if op == "gelu" and "PyTorch nan, Paracord inf" in text:
         return "gelu-of-infinity"
+    if op == "upsample" and ("PyTorch nan, Paracord inf" in text or "PyTorch nan, Paracord -inf" in text):
+        return "resized-infinities"
     if op == "bce_with_logits" and ("PyTorch inf" in text or "Paracord inf" in text):
         return "infinite-logits"
     if op == "fill" and "dropout" in [step[0] for step in case["steps"]]:
