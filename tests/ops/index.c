@@ -114,7 +114,8 @@ static void sums_of_many(void **state)
     (void)state;
     static const struct {
         int64_t rows, columns, count;
-    } sizes[] = {{1, 1, 1000}, {700, 1, 300}, {1030, 4, 64}, {37, 65, 500}, {130, 260, 90}, {5, 8, 2000}, {600, 3, 1}};
+    } sizes[] = {{1, 1, 1000},   {700, 1, 300}, {1030, 4, 64}, {37, 65, 500},
+                 {130, 260, 90}, {5, 8, 2000},  {600, 3, 1},   {5000, 3, 70}};
     pc_seed(5);
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         PC_SCOPE {
@@ -314,11 +315,67 @@ static void many_short_rows(void **state)
     assert_no_leak();
 }
 
+/* The most that was asked for at once. */
+static size_t most_at_once;
+
+static void *watched_alloc(void *context, size_t bytes, size_t alignment)
+{
+    void *block;
+    (void)context;
+    most_at_once = bytes > most_at_once ? bytes : most_at_once;
+    return posix_memalign(&block, alignment, bytes) == 0 ? block : NULL;
+}
+
+static void *watched_resize(void *context, void *block, size_t bytes)
+{
+    (void)context;
+    return realloc(block, bytes);
+}
+
+static void watched_free(void *context, void *block)
+{
+    (void)context;
+    free(block);
+}
+
+/* What a few entries take has not the size of all places. */
+static void few_of_many_places(void **state)
+{
+    (void)state;
+    only_on_the_cpu();
+    enum { PLACES = 1 << 20, OUTER = 2 };
+    const int64_t at[] = {PLACES - 1, 70000, 0, 70000, PLACES - 1, 65536};
+    const uint8_t values[] = {1, 2, 3, 4, 5, 6, 10, 20, 30, 40, 50, 60};
+    assert_no_leak();
+    assert_ok(pc_allocator_set(&(pc_allocator){watched_alloc, watched_resize, watched_free, NULL}));
+    PC_SCOPE {
+        pc_tensor *x = pc_ones(PC_SHAPE(OUTER, PLACES), PC_U8, test_device());
+        pc_tensor *index = pc_from_data(at, PC_SHAPE(6), PC_I64, test_device());
+        pc_tensor *rows = pc_from_data(values, PC_SHAPE(OUTER, 6), PC_U8, test_device());
+        most_at_once = 0;
+        pc_tensor *sums = pc_index_add(x, 1, index, rows), *last = pc_index_copy(x, 1, index, rows);
+        assert_not_null_ok(sums);
+        assert_not_null_ok(last);
+        assert_true(most_at_once < 2 * OUTER * PLACES);
+        const uint8_t *got = pc_data(sums), *put = pc_data(last);
+        for (int64_t i = 0; i < OUTER * PLACES; i++) {
+            const int64_t place = i % PLACES;
+            const int more = place == 0 ? 3 : place == 65536 ? 6 : place == 70000 || place == PLACES - 1 ? 6 : 0;
+            const int newest = place == 0 ? 3 : place == 65536 ? 6 : place == 70000 ? 4 : place == PLACES - 1 ? 5 : 0;
+            const int times = i < PLACES ? 1 : 10;
+            if (got[i] != 1 + more * times || put[i] != (newest ? newest * times : 1))
+                fail_msg("place %lld: %d and %d", (long long)i, got[i], put[i]);
+        }
+    }
+    assert_no_leak();
+    assert_ok(pc_allocator_set(NULL));
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(refuses),      cmocka_unit_test(out_of_range),     cmocka_unit_test(last_one_stays),
     cmocka_unit_test(sums_of_many), cmocka_unit_test(sums_of_columns),  cmocka_unit_test(same_bits),
     cmocka_unit_test(long_lists),   cmocka_unit_test(far_out_of_range), cmocka_unit_test(picks_from_views),
-    cmocka_unit_test(in_order),     cmocka_unit_test(many_short_rows)};
+    cmocka_unit_test(in_order),     cmocka_unit_test(many_short_rows),  cmocka_unit_test(few_of_many_places)};
 
 int main(void)
 {

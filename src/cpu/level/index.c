@@ -161,10 +161,10 @@ static void sum_halves(const putting *p, char *to, const char *base, const char 
 }
 
 /* Of a place that something comes to. */
-static void put_row(const putting *p, int64_t outer, int64_t place)
+static void put_row(const putting *p, int64_t outer, int64_t place, pc__entries of)
 {
     const size_t at = (size_t)((outer * p->n + place) * p->row) * p->bytes;
-    const int64_t *entry = p->by.order + p->by.start[place], entries = p->by.start[place + 1] - p->by.start[place];
+    const int64_t *entry = of.at, entries = of.count;
     const char *from = p->from + (size_t)(outer * p->count * p->row) * p->bytes, *base = p->base ? p->base + at : NULL;
     char *to = p->to + at;
     if (!p->add) {
@@ -190,14 +190,15 @@ static void put_piece(void *context, int64_t piece)
     const putting *p = context;
     const int64_t end = PC__MIN((piece + 1) * p->together, p->all);
     for (int64_t r = piece * p->together, many; r < end; r += many) {
-        const int64_t outer = r / p->n, place = r - outer * p->n, most = PC__MIN(end - r, p->n - place);
+        const int64_t outer = r / p->n, place = r - outer * p->n, behind = place + PC__MIN(end - r, p->n - place);
         const size_t at = (size_t)(r * p->row) * p->bytes;
-        for (many = 0; many < most && p->by.start[place + many] == p->by.start[place + many + 1]; many++)
-            continue;
+        pc__entries entries = {NULL, 0};
+        const int64_t next = pc__next_place(&p->by, place, behind, &entries);
+        many = next - place;
         if (many > 0)
             start_row(p, p->to + at, p->base ? p->base + at : NULL, many * p->row);
-        else
-            put_row(p, outer, place), many = 1;
+        if (next < behind)
+            put_row(p, outer, next, entries), many++;
     }
 }
 

@@ -3,7 +3,16 @@
 
 #include <stdatomic.h>
 
-enum { CHECKED = 1 << 13 /* entries that a thread claims */ };
+enum {
+    CHECKED = 1 << 13, /* entries that a thread claims */
+    FAR_FEWER = 64,    /* places for each entry, from which on the entries are sorted */
+    FEW = 16           /* that are sorted one by one */
+};
+
+#define ITEM uint64_t
+#define BEFORE(a, b) (*(a) < *(b))
+#define NAMED(name) name##_keys
+#include "cpu/level/sort_list.inc"
 
 typedef struct checking {
     const int64_t *at;
@@ -34,8 +43,38 @@ pc_status pc__places_check(const char *who, const pc_tensor *index, int64_t n)
     return PC_OK;
 }
 
+/* Those that have entries: sorted by numbers of place and entry, without anything of the size of all places. */
+static pc_status sort_few(pc__by_place *by, const int64_t *index, int64_t count, int64_t skip)
+{
+    by->start = pc__alloc((size_t)(5 * count + 1) * sizeof *by->start);
+    if (!by->start)
+        return PC_ERR_MEMORY;
+    by->order = by->start + count + 1;
+    by->places = by->order + count;
+    uint64_t *keys = (uint64_t *)(by->places + count);
+    int64_t n = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (index[i] != skip)
+            keys[n++] = (uint64_t)index[i] * (uint64_t)count + (uint64_t)i;
+    const uint64_t *sorted = sort_all_keys(keys, keys + count, n);
+    by->count = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t place = (int64_t)(sorted[i] / (uint64_t)count);
+        by->order[i] = (int64_t)(sorted[i] % (uint64_t)count);
+        if (by->count > 0 && by->places[by->count - 1] == place)
+            continue;
+        by->places[by->count] = place;
+        by->start[by->count++] = i;
+    }
+    by->start[by->count] = n;
+    return PC_OK;
+}
+
 pc_status pc__sort_places(pc__by_place *by, const int64_t *index, int64_t count, int64_t n, int64_t skip)
 {
+    if (count > 0 && count < n / FAR_FEWER && n < INT64_MAX / count)
+        return sort_few(by, index, count, skip);
+    by->places = NULL;
     by->start = pc__calloc((size_t)(n + 2 + count), sizeof *by->start);
     if (!by->start)
         return PC_ERR_MEMORY;
