@@ -170,7 +170,9 @@ PC_API PC_MUST_USE pc_status pc_module_remove_hook(pc_module *module, int hook);
  *
  * The module lives until the backward pass is done. Its forward pass may differentiate by x and by parameters, not by
  * other results of ops that it has from elsewhere. PC_ERR_STATE in the backward pass where pc_module_set_training has
- * changed a mode since and not changed it back, and in that of a recorded step for a forward pass outside of it. */
+ * changed a mode since and not changed it back, in that of a recorded step for a forward pass outside of it, and where the
+ * second forward pass uses a parameter that the first one did not and that several ranks or devices train
+ * (data_parallel.h). */
 PC_API PC_MUST_USE pc_tensor *pc_checkpoint(pc_module *module, pc_tensor *x);
 
 /* Whether each forward pass of the module is such a one; of up to four inputs and one result, others are kept. Names in the state

@@ -20,6 +20,7 @@ typedef struct walk {
 } walk;
 
 static atomic_uint_fast64_t last_visit;
+static _Thread_local uint64_t outermost; /* the walk around those of rules */
 
 static pc_status reach(walk *w, pc__node *node, uint64_t visit)
 {
@@ -43,18 +44,38 @@ static int newest_first(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
+/* Whoever watches the leaf waits for the rule that this walk is in: what comes later would be in no rank's sum. */
+static pc_status check_awaited(const pc_tensor *leaf)
+{
+    const pc__leaf_watch *watch = leaf->watch;
+    if (!watch || !leaf->requires_grad || (watch->set->visit == outermost && watch->awaited > 0))
+        return PC_OK;
+    return pc__fail(
+        PC_ERR_STATE,
+        "backward: the second forward pass of a checkpoint uses a parameter of shape %s, trained with other "
+        "ranks or devices, that its first one did not use; let both use the same",
+        PC__SHAPE_OF(leaf));
+}
+
+static pc_status meet(walk *w, pc_tensor *leaf, uint64_t visit)
+{
+    return w->inner ? check_awaited(leaf) : pc__leaf_awaits(&w->sets, leaf, visit);
+}
+
 /* All records that lead to `root`, newest first. */
 static pc_status collect(walk *w, pc__node *root)
 {
     uint64_t visit = atomic_fetch_add(&last_visit, 1) + 1;
+    if (!w->inner)
+        outermost = visit;
     PC__TRY(reach(w, root, visit));
     for (int i = 0; i < w->count; i++) {
         pc__node *node = w->nodes[i];
         for (int k = 0; k < node->n_in; k++)
             if (!node->edges[k].leaf)
                 PC__TRY(reach(w, node->edges[k].node, visit));
-            else if (!w->inner)
-                PC__TRY(pc__leaf_awaits(&w->sets, node->edges[k].leaf, visit));
+            else
+                PC__TRY(meet(w, node->edges[k].leaf, visit));
     }
     qsort(w->nodes, (size_t)w->count, sizeof *w->nodes, newest_first);
     return PC_OK;
@@ -300,12 +321,14 @@ static void finish(walk *w)
 static pc_status walk_from(pc_tensor *t, pc_tensor *gradient, bool inner)
 {
     walk w = {.one = gradient ? NULL : t->node, .inner = inner};
+    const uint64_t around = outermost;
     pc_status status = collect(&w, t->node);
     if (status == PC_OK && gradient)
         status = arrive(t->node, t->output, gradient);
     if (status == PC_OK)
         status = walk_all(&w);
     status = pc__leaf_sets_end(&w.sets, status);
+    outermost = around;
     finish(&w);
     return status;
 }
@@ -328,8 +351,10 @@ static pc_status backward(pc_tensor *t, pc_tensor *gradient, bool inner)
             status = walk_from(t, gradient, inner);
             break;
         }
+        status = inner ? check_awaited(t) : PC_OK;
         PC_SCOPE {
-            status = pc__leaf_adds(t, gradient, false);
+            if (status == PC_OK)
+                status = pc__leaf_adds(t, gradient, false);
         }
     }
     pc__autocast_resume(casting);

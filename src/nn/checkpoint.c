@@ -35,8 +35,9 @@ static uint64_t modes(const pc_module *module)
     return modes_of(module, 0xcbf29ce484222325u);
 }
 
-/* Inputs of the call: the result, what the module took, and the parameters that it trains: who watches these waits for
- * the rule, which has brought them their gradients when it is done. */
+/* Inputs of the call: the result, what the module took, the parameters that it trains, and watched ones of other modules
+ * that its forward pass uses: who watches these waits for the rule, which has brought them their gradients when it is
+ * done. */
 enum { RESULT, FIRST };
 
 static pc_status infer(pc_call *call, pc__meta *out)
@@ -143,6 +144,32 @@ static pc_status take_all(inputs *i, pc_module *module, pc_tensor *const *in, in
     return pc__module_each(module, add_trained, i);
 }
 
+static pc_status add_once(inputs *i, pc_tensor *t)
+{
+    for (int k = FIRST; k < i->count; k++)
+        if (i->tensor[k] == t)
+            return PC_OK;
+    return add(i, t);
+}
+
+/* Without a record. A weight of another module may be used here before that module has it again on the way back. */
+static pc_status run_first(pc_module *module, int in_count, inputs *i)
+{
+    pc_status status = PC_OK;
+    pc__leaf_notes noted = {0};
+    PC_NO_GRAD {
+        const pc__leaf_notes before = pc__leaf_note_begin();
+        status = pc__forward_own(module, i->tensor + FIRST, in_count, &i->tensor[RESULT], 1);
+        if (status == PC_OK)
+            status = pc__leaf_note(i->tensor[RESULT]);
+        noted = pc__leaf_note_end(before);
+    }
+    for (int k = 0; k < noted.count && status == PC_OK; k++)
+        status = add_once(i, noted.leaf[k]);
+    pc__free(noted.leaf);
+    return status;
+}
+
 static pc_status run_once(pc_module *module, int in_count, inputs *i, pc_tensor **out)
 {
     const checkpoint c = {.module = module,
@@ -152,18 +179,14 @@ static pc_status run_once(pc_module *module, int in_count, inputs *i, pc_tensor 
                           .evaluating = pc__is_evaluating(),
                           .recorded = pc__draws_recorded(),
                           .modes = modes(module)};
-    pc_status status = PC_OK;
-    PC_NO_GRAD {
-        status = pc__forward_own(module, i->tensor + FIRST, in_count, &i->tensor[RESULT], 1);
-    }
-    PC__TRY(status);
+    PC__TRY(run_first(module, in_count, i));
     pc_call call = {.op = &checkpoint_op,
                     .in = i->tensor,
                     .n_in = i->count,
                     .n_out = 1,
                     .attributes = &c,
                     .attribute_bytes = sizeof c};
-    status = pc_dispatch(&call);
+    const pc_status status = pc_dispatch(&call);
     out[0] = status == PC_OK ? call.out[0] : NULL;
     return status;
 }

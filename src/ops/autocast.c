@@ -129,7 +129,7 @@ static pc_tensor *cast_kept(pc_tensor *t)
 {
     const kept *k = find(t);
     if (k && holds(k))
-        return k->cast;
+        return pc__leaf_note(t) == PC_OK ? k->cast : NULL;
     pc__leaf_set *set = t->watch ? t->watch->set : NULL;
     if (set && set->half && !pc_grad_enabled()) /* its memory's version tells nothing while it has none */
         return pc__as_dtype(t, state.dtype);

@@ -16,9 +16,13 @@
 /* Leaves whose memory is not always there have it for the call. */
 static pc_status tell_watches(pc_tensor *const *tensors, int n, bool write)
 {
-    for (int i = 0; i < n; i++)
-        if (tensors[i]->watch && tensors[i]->watch->set->used)
+    for (int i = 0; i < n; i++) {
+        if (!tensors[i]->watch)
+            continue;
+        PC__TRY(pc__leaf_note(tensors[i]));
+        if (tensors[i]->watch->set->used)
             PC__TRY(tensors[i]->watch->set->used(tensors[i]->watch->set, tensors, n, write));
+    }
     return PC_OK;
 }
 

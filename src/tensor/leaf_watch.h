@@ -35,4 +35,19 @@ struct pc__leaf_watch {
     int number;       /* for the set */
 };
 
+/* Watched leaves that calls have taken and that collect gradients, each once. */
+typedef struct pc__leaf_notes {
+    pc_tensor **leaf; /* no references */
+    int count, room;
+    int no_grad; /* how many PC_NO_GRAD the thread was in at the beginning; 0: nothing is noted */
+} pc__leaf_notes;
+
+/* autograd/watch.c: from here on, in a PC_NO_GRAD, the thread notes them, until pc__leaf_note_end, which gives what was noted
+ * (pc__free its list) and goes on with what was noted before. */
+pc__leaf_notes pc__leaf_note_begin(void);
+pc__leaf_notes pc__leaf_note_end(pc__leaf_notes before);
+
+/* A call takes this one, or what was made of it before. */
+pc_status pc__leaf_note(pc_tensor *t);
+
 #endif

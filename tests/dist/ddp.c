@@ -211,7 +211,6 @@ static void zero_stages(void **state)
     }
 }
 
-/* Several backward passes in front of a step add up. */
 /* The walk inside of a checkpoint's rule is a part of the one around it. */
 static void computed_again(void **state)
 {
@@ -226,6 +225,7 @@ static void computed_again(void **state)
                                               .most = 4});
 }
 
+/* Several backward passes in front of a step add up. */
 static void zero_accumulates(void **state)
 {
     (void)state;
@@ -384,6 +384,152 @@ static void what_was_left_before_is_dropped(void **state)
         ranks_work(n, tries_first, NULL);
 }
 
+/* --- a weight of another layer in a block that is computed again --- */
+
+enum { TIED = 32 };
+
+typedef struct borrower {
+    pc_module *lender;
+    bool late; /* the first forward pass does without the weight */
+} borrower;
+
+static pc_tensor *borrow(pc_module *module, pc_tensor *x)
+{
+    const borrower *b = pc_module_data(module);
+    if (b->late && !pc_grad_enabled())
+        return pc_relu(x);
+    return pc_relu(pc_matmul(x, pc_module_parameter(b->lender, "weight")));
+}
+
+static const pc_module_class borrowing = {.name = "borrower", .forward = borrow};
+
+typedef struct tied {
+    pc_module *net, *block;
+    pc_zero *zero;
+    pc_optimizer *sgd;
+    pc_tensor *x;
+    bool half;
+} tied;
+
+/* The weight is the last one, so what it gets behind the block comes first on the way back. */
+static pc_status make_tied(tied *t, pc_device device)
+{
+    pc_seed(8);
+    t->net = pc_sequential(pc_linear(TIED, TIED), pc_linear(TIED, TIED, .no_bias = true));
+    t->block = pc_module_new(&borrowing, sizeof(borrower));
+    if (!t->net || !t->block)
+        return pc_error_last()->status;
+    ((borrower *)pc_module_data(t->block))->lender = pc_module_child(t->net, 1);
+    return pc_module_to(t->net, device, PC_F32);
+}
+
+static void free_tied(tied *t)
+{
+    pc_optimizer_free(t->sgd);
+    pc_zero_free(t->zero);
+    pc_module_free(t->block);
+    pc_module_free(t->net);
+}
+
+static pc_status learn_tied(void *user)
+{
+    const tied *t = user;
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        pc_tensor *y = NULL;
+        PC_AUTOCAST(t->half ? PC_BF16 : PC_F32) {
+            y = pc_checkpoint(t->block, pc_forward(pc_module_child(t->net, 0), t->x));
+            y = pc_forward(pc_module_child(t->net, 1), pc_checkpoint(t->block, y)); /* which has a cast of it already */
+        }
+        status = pc_backward(pc_mean(pc_square(pc_cast(y, PC_F32))));
+    }
+    if (status == PC_OK)
+        status = t->zero ? pc_zero_step(t->zero, t->sgd) : pc_optimizer_step(t->sgd);
+    return status;
+}
+
+typedef struct tied_case {
+    int stage; /* 0: pc_ddp */
+    bool half, recorded;
+} tied_case;
+
+static pc_status train_tied(tied *t, const tied_case *c, pc_tensor *x)
+{
+    t->half = c->half;
+    t->x = x;
+    t->sgd = pc_sgd(t->zero ? pc_zero_part(t->zero) : t->net, .lr = 1);
+    pc_step *step = c->recorded ? pc_step_new(learn_tied, t, t->sgd) : NULL;
+    pc_status status = PC_OK;
+    for (int i = 0; i < 3 && status == PC_OK; i++)
+        status = step ? pc_step_run(step) : learn_tied(t);
+    if (step && pc_step_why(step) && status == PC_OK)
+        status = PC_ERR_STATE;
+    pc_step_free(step);
+    return status == PC_OK && t->zero ? pc_zero_gather(t->zero) : status;
+}
+
+/* Each rank's rows, of those that are the same in all. */
+static void learns_tied(rank_work *r)
+{
+    const tied_case *c = r->context;
+    tied alone = {0}, t = {0};
+    pc_ddp *ddp = NULL;
+    RANK_OK(make_tied(&alone, r->device));
+    RANK_OK(make_tied(&t, r->device));
+    if (c->stage)
+        RANK_TRUE(t.zero = pc_zero(t.net, r->group, .stage = c->stage, .bucket_mb = 1e-6));
+    else
+        RANK_TRUE(ddp = pc_ddp(t.net, r->group, .bucket_mb = 1e-6));
+    PC_SCOPE {
+        pc_seed(9);
+        pc_tensor *x = pc_randn(PC_SHAPE(4 * r->size, TIED), PC_F32, r->device);
+        RANK_OK(train_tied(&alone, c, x));
+        RANK_OK(train_tied(&t, c, pc_clone(pc_slice(x, 0, 4 * r->rank, 4 * r->rank + 4, 1))));
+        pc_tensor *want = pc_module_parameter(alone.net, "1.weight"), *got = pc_module_parameter(t.net, "1.weight");
+        RANK_TRUE(pc_item(pc_max(pc_abs(pc_sub(got, want)))) < (c->half ? 2e-2 : 1e-6));
+    }
+    pc_ddp_free(ddp);
+    free_tied(&t);
+    free_tied(&alone);
+}
+
+static void tied_weights_computed_again(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 16; k++) {
+        const tied_case c = {.stage = k / 4, .recorded = k % 2, .half = k / 2 % 2};
+        const int most = ranks_most();
+        for (int n = 1; n <= most && n <= 3; n++)
+            ranks_work(n, learns_tied, (void *)(uintptr_t)&c);
+    }
+}
+
+/* It would come behind the sums of all ranks. */
+static void uses_late(rank_work *r)
+{
+    tied t = {0};
+    RANK_OK(make_tied(&t, r->device));
+    ((borrower *)pc_module_data(t.block))->late = true;
+    pc_ddp *ddp = pc_ddp(t.net, r->group, .bucket_mb = 1e-6);
+    RANK_TRUE(ddp && (t.sgd = pc_sgd(t.net, .lr = 1)));
+    PC_SCOPE {
+        t.x = pc_ones(PC_SHAPE(2, TIED), PC_F32, r->device);
+        RANK_TRUE(learn_tied(&t) == PC_ERR_STATE);
+        RANK_TRUE(strstr(pc_error_last()->message, "a parameter of shape [32, 32]"));
+        pc_error_clear();
+    }
+    pc_ddp_free(ddp);
+    free_tied(&t);
+}
+
+static void other_weights_computed_again(void **state)
+{
+    (void)state;
+    const int most = ranks_most();
+    for (int n = 1; n <= most && n <= 2; n++)
+        ranks_work(n, uses_late, NULL);
+}
+
 static void clipped_steps(void **state)
 {
     (void)state;
@@ -404,6 +550,8 @@ int main(void)
         cmocka_unit_test(zero_stages),
         cmocka_unit_test(computed_again),
         cmocka_unit_test(zero_accumulates),
+        cmocka_unit_test(tied_weights_computed_again),
+        cmocka_unit_test(other_weights_computed_again),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
 }
