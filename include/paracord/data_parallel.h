@@ -130,7 +130,8 @@ typedef struct pc_zero_options {
  * that a rank has none of too; names are the parameter's. A loss scaler (amp.h) sees this rank's gradients alone, so it
  * refuses such an optimiser (PC_ERR_UNSUPPORTED): train in bfloat16. The errors are pc_ddp_new's; PC_ERR_ARGUMENT too where the network
  * has too few numbers for so many ranks; PC_ERR_MEMORY where the host has too little memory to pin, of the optimiser's
- * constructor too. */
+ * constructor too. Where one rank has an error all have one, and the network has all its weights in all of them: its own, or
+ * rank 0's. */
 PC_API PC_MUST_USE pc_zero *pc_zero_new(pc_module *module, pc_group *group, pc_zero_options options);
 #define pc_zero(...) PC_ZERO_(__VA_ARGS__, )
 #define PC_ZERO_(module, group, ...) pc_zero_new((module), (group), PC_OPTIONS(pc_zero_options, __VA_ARGS__))

@@ -34,6 +34,37 @@ pc_status pc__agree_on_manner(pc_group *group, pc__manner mine)
     return status;
 }
 
+typedef struct outcome {
+    pc_status status;
+    char words[WORDS];
+} outcome;
+
+static pc_status first_failure(const outcome *all, int size)
+{
+    for (int r = 0; r < size; r++)
+        if (all[r].status != PC_OK)
+            return pc__fail(all[r].status, "rank %d: %s", r, all[r].words);
+    return PC_OK;
+}
+
+pc_status pc__agree_on_success(pc_group *group, pc_status mine)
+{
+    if (group->size == 1)
+        return mine;
+    const pc_error own = mine != PC_OK ? pc__error_take() : (pc_error){0};
+    outcome o = {.status = mine}, *all = pc__alloc((size_t)group->size * sizeof *all);
+    if (mine != PC_OK)
+        snprintf(o.words, sizeof o.words, "%.*s", WORDS - 1, own.message);
+    pc_status status = all ? pc__group_exchange(group, &o, sizeof o, all) : PC_ERR_MEMORY;
+    if (status == PC_OK && mine == PC_OK)
+        status = first_failure(all, group->size);
+    pc__free(all);
+    if (mine == PC_OK)
+        return status;
+    pc_error_clear();
+    return pc__error_put(&own);
+}
+
 typedef struct summary {
     uint64_t sum;
     int count;

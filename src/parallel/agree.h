@@ -17,6 +17,10 @@ typedef struct pc__manner {
 /* PC_ERR_STATE, in all ranks, names two whose settings differ, and these. */
 pc_status pc__agree_on_manner(pc_group *group, pc__manner mine);
 
+/* All ranks have come here, `mine` is how this one has done its part. Where it has failed in one of them it fails in all: with its own
+ * error in those, in others with the first one's and whose it is. */
+pc_status pc__agree_on_success(pc_group *group, pc_status mine);
+
 /* All ranks' modules have the same parameters and buffers: names, shapes, dtypes, memory orders, and which are trained. PC_ERR_STATE, in all ranks, names
  * the first that differs. */
 pc_status pc__agree_on_module(pc_group *group, pc_module *module);

@@ -4,6 +4,7 @@
 
 #include "device/graph.h"
 #include "dist/group.h"
+#include "parallel/agree.h"
 #include "parallel/narrow.h"
 #include "parallel/norm.h"
 #include "parallel/cut.h"
@@ -65,6 +66,24 @@ static pc_status passed(pc__reducer *r)
     return PC_OK;
 }
 
+/* The network goes on without pc_zero where there is none: what was shared out comes back. */
+static pc_status move_in(pc_zero *z)
+{
+    PC__TRY(pc__zero_check(z));
+    pc_status status = pc__zero_lay(z);
+    const bool all_know = status != PC_OK && z->stage == 3; /* pc__zero_lay has told them */
+    if (status == PC_OK)
+        status = pc__zero_cut(z);
+    if (!all_know)
+        status = pc__agree_on_success(z->reducer.group, status);
+    if (status == PC_OK)
+        return PC_OK;
+    const pc_error why = pc__error_take();
+    (void)pc__zero_put_back(z);
+    pc_error_clear();
+    return pc__error_put(&why);
+}
+
 static pc_status prepare(pc_zero *z, pc_module *module, pc_group *group, pc_zero_options options)
 {
     const pc__reduction how = {.who = "pc_zero_new",
@@ -85,8 +104,7 @@ static pc_status prepare(pc_zero *z, pc_module *module, pc_group *group, pc_zero
     z->offload = options.offload;
     PC__TRY(pc__reducer_open(&z->reducer, module, group, how, options.bucket_mb));
     PC__TRY(pc__reducer_share(&z->reducer, true));
-    PC__TRY(pc__zero_lay(z));
-    PC__TRY(pc__zero_cut(z));
+    PC__TRY(move_in(z));
     for (int i = 0; i < z->reducer.count; i++)
         pc_zero_grad(z->reducer.parameter[i]);
     pc__reducer_start(&z->reducer);

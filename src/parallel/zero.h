@@ -49,11 +49,17 @@ struct pc_zero {
     pc_stream *bus; /* on which parts come from host memory, where they come ahead; NULL: on the current one */
 };
 
-/* zero_part.c: what this rank has of the parameters, as a module of pieces. */
+/* zero_part.c: what this rank has of the parameters, as a module of pieces. PC_ERR_ARGUMENT, before anything is moved, where one
+ * of the ranks would have nothing. */
+pc_status pc__zero_check(const pc_zero *zero);
 pc_status pc__zero_cut(pc_zero *zero);
 
-/* zero_weights.c. Parameters lie in memory that the ranks have parts of: below stage 3 all of it is there. */
+/* zero_weights.c. Parameters lie in memory that the ranks have parts of: below stage 3 all of it is there. In stage 3, where
+ * that fails in one rank it fails in all of them, with as many buckets shared out. */
 pc_status pc__zero_lay(pc_zero *zero);
+
+/* Parameters of buckets that were shared out have all of their weights again, and keep them. All ranks call it. */
+pc_status pc__zero_put_back(pc_zero *zero);
 void pc__zero_weights_free(pc_zero *zero);
 
 /* zero_whole.c. Later work of the current stream of bucket b's device comes behind the group's by now, or the group's behind it. */

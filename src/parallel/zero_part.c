@@ -26,22 +26,33 @@ static void name_last(pc_module *part, const char *name)
              name + (length < PC__NAME_MAX ? 0 : length + 1 - PC__NAME_MAX));
 }
 
+/* Elements of a bucket: of the rank's part from `begins` on; of a parameter's there from..to, none where from >= to. */
+typedef struct span {
+    int64_t begins, from, to;
+} span;
+
+static span span_of(const pc_zero *z, int i, int rank)
+{
+    const pc__buckets *buckets = &z->reducer.buckets;
+    const int64_t part = buckets->bucket[buckets->of[i]].count / z->reducer.group->size, begins = part * rank;
+    const int64_t offset = buckets->offset[i], end = offset + pc_tensor_count(z->reducer.parameter[i]);
+    return (span){begins, PC__MAX(offset, begins), PC__MIN(end, begins + part)};
+}
+
 /* What this rank has of parameter i of bucket b, if anything. */
 static pc_status cut(pc_zero *z, int b, int i)
 {
     const pc_tensor *t = z->reducer.parameter[i];
-    const int64_t part = pc_tensor_count(z->own[b]), begins = part * z->reducer.group->rank;
-    const int64_t offset = z->reducer.buckets.offset[i];
-    const int64_t from = PC__MAX(offset, begins), to = PC__MIN(offset + pc_tensor_count(t), begins + part);
-    if (from >= to)
+    const span s = span_of(z, i, z->reducer.group->rank);
+    if (s.from >= s.to)
         return PC_OK;
     PC__TRY(pc__grow((void **)&z->pieces, &z->piece_room, z->piece_count, sizeof *z->pieces));
     pc__piece *p = &z->pieces[z->piece_count++];
-    *p = (pc__piece){.weights = column(z->weights[b].own, from - begins, to - from, t->ndim),
-                     .gradient = column(z->own[b], from - begins, to - from, t->ndim),
+    *p = (pc__piece){.weights = column(z->weights[b].own, s.from - s.begins, s.to - s.from, t->ndim),
+                     .gradient = column(z->own[b], s.from - s.begins, s.to - s.from, t->ndim),
                      .bucket = b,
                      .parameter = i,
-                     .begin = from - offset};
+                     .begin = s.from - z->reducer.buckets.offset[i]};
     if (!p->weights || !p->gradient)
         return pc_error_last()->status;
     char number[16];
@@ -66,19 +77,25 @@ static pc_status note_cut(void *context, const char *name, pc__named *parameter)
     return PC_OK;
 }
 
-/* Each rank has to have something to step. */
-static pc_status check(const pc_zero *z)
+static bool has_some(const pc_zero *z, int rank)
 {
-    int some = z->piece_count > 0, *all = pc__alloc((size_t)z->reducer.group->size * sizeof *all);
-    pc_status status = all ? pc__group_exchange(z->reducer.group, &some, sizeof some, all) : PC_ERR_MEMORY;
-    for (int r = 0; r < z->reducer.group->size && status == PC_OK; r++)
-        if (!all[r])
-            status = pc__fail(PC_ERR_ARGUMENT,
-                              "pc_zero_new: the network has too few numbers for %d ranks: rank %d would have "
-                              "none",
-                              z->reducer.group->size, r);
-    pc__free(all);
-    return status;
+    const pc__buckets *buckets = &z->reducer.buckets;
+    for (int i = 0; i < buckets->parameters; i++)
+        if (span_of(z, i, rank).from < span_of(z, i, rank).to)
+            return true;
+    return false;
+}
+
+/* Each rank has to have something to step. All of them see it. */
+pc_status pc__zero_check(const pc_zero *z)
+{
+    const int size = z->reducer.group->size;
+    for (int r = 0; r < size; r++)
+        if (!has_some(z, r))
+            return pc__fail(PC_ERR_ARGUMENT,
+                            "pc_zero_new: the network has too few numbers for %d ranks: rank %d would have none", size,
+                            r);
+    return PC_OK;
 }
 
 pc_status pc__zero_cut(pc_zero *z)
@@ -98,6 +115,5 @@ pc_status pc__zero_cut(pc_zero *z)
         for (int i = buckets->bucket[b].first; i <= buckets->bucket[b].last; i++)
             PC__TRY(cut(z, b, i));
     }
-    PC__TRY(pc__module_each(z->reducer.module, note_cut, z));
-    return check(z);
+    return pc__module_each(z->reducer.module, note_cut, z);
 }

@@ -2,6 +2,7 @@
  * rank steps a part. In stage 3 a rank has its part alone; parameters, and what stands for them in 16 bits, get memory with
  * all of it in front of each call that uses them, and the next buckets' ahead of that where the program says so. The few that
  * were used last stay. */
+#include "parallel/agree.h"
 #include "parallel/zero_whole.h"
 
 static pc__storage *away(const pc_zero *z, int b, size_t size)
@@ -45,8 +46,8 @@ static pc_tensor *to_host(pc_tensor *part)
     return NULL;
 }
 
-/* Stage 3: this rank's part gets memory of its own, and the rest goes. */
-static pc_status share_out(pc_zero *z, int b)
+/* Stage 3: this rank's part gets memory of its own. */
+static pc_status set_apart(pc_zero *z, int b)
 {
     pc__weights *w = &z->weights[b];
     pc_tensor *all = w->own;
@@ -54,10 +55,22 @@ static pc_status share_out(pc_zero *z, int b)
     pc_tensor_free(all);
     w->elsewhere[PC__WHOLE_OWN] = away(z, b, pc_dtype_size(pc__bucket_dtype(&z->reducer.buckets, b)));
     w->elsewhere[PC__WHOLE_HALF] = away(z, b, pc_dtype_size(PC_BF16));
-    if (!w->own || !w->elsewhere[PC__WHOLE_OWN] || !w->elsewhere[PC__WHOLE_HALF])
-        return pc_error_last()->status;
-    pc__whole_let_go(z, b, PC__WHOLE_OWN);
-    return PC_OK;
+    return w->own && w->elsewhere[PC__WHOLE_OWN] && w->elsewhere[PC__WHOLE_HALF] ? PC_OK : pc_error_last()->status;
+}
+
+/* Stage 3: the rest goes, once all ranks have their parts. A bucket at a time, so that there is room for the next one's. */
+static pc_status share_out(pc_zero *z, int b, pc_status status)
+{
+    PC_SCOPE {
+        if (status == PC_OK)
+            status = lay(z, b);
+        if (status == PC_OK)
+            status = set_apart(z, b);
+    }
+    status = pc__agree_on_success(z->reducer.group, status);
+    if (status == PC_OK)
+        pc__whole_let_go(z, b, PC__WHOLE_OWN);
+    return status;
 }
 
 static pc_status open_bus(pc_zero *z)
@@ -70,21 +83,37 @@ static pc_status open_bus(pc_zero *z)
     return z->event && z->bus ? PC_OK : pc_error_last()->status;
 }
 
-pc_status pc__zero_lay(pc_zero *z)
+/* All ranks come to the first bucket, however they have begun. */
+static pc_status share_all(pc_zero *z, pc_status status)
 {
-    z->weights = pc__calloc((size_t)z->reducer.buckets.count, sizeof *z->weights);
-    pc_status status = z->weights ? open_bus(z) : PC_ERR_MEMORY;
-    for (int b = 0; b < z->reducer.buckets.count && status == PC_OK; b++)
-        PC_SCOPE {
-            status = lay(z, b);
-            if (status == PC_OK && z->stage == 3)
-                status = share_out(z, b);
-        }
-    if (status == PC_OK && z->stage == 3) {
+    for (int b = 0; b == 0 || (b < z->reducer.buckets.count && status == PC_OK); b++)
+        status = share_out(z, b, status);
+    if (status == PC_OK) {
         z->reducer.set.used = pc__zero_used;
         z->reducer.set.half = pc__zero_half;
     }
     return status;
+}
+
+pc_status pc__zero_lay(pc_zero *z)
+{
+    z->weights = pc__calloc((size_t)z->reducer.buckets.count, sizeof *z->weights);
+    pc_status status = z->weights ? open_bus(z) : PC_ERR_MEMORY;
+    if (z->stage == 3)
+        return share_all(z, status);
+    for (int b = 0; b < z->reducer.buckets.count && status == PC_OK; b++)
+        PC_SCOPE {
+            status = lay(z, b);
+        }
+    return status;
+}
+
+pc_status pc__zero_put_back(pc_zero *z)
+{
+    for (int b = 0; z->weights && b < z->reducer.buckets.count; b++)
+        if (z->weights[b].own && z->weights[b].elsewhere[PC__WHOLE_OWN])
+            PC__TRY(pc__whole_bring(z, b, PC__WHOLE_OWN));
+    return PC_OK;
 }
 
 void pc__zero_weights_free(pc_zero *z)

@@ -336,6 +336,34 @@ static pc_zero *wrong_stage(pc_module *net, pc_group *group)
     return pc_zero(net, group, .stage = 4);
 }
 
+/* Rank 2 would have none of it; the network is as it was, in all ranks. */
+static void too_few(rank_work *r)
+{
+    for (int stage = 1; stage <= 3; stage++) {
+        pc_module *net = pc_linear(2, 1);
+        RANK_OK(pc_module_to(net, r->device, PC_F32));
+        PC_NO_GRAD {
+            RANK_OK(pc_fill(pc_module_parameter(net, "weight"), 3));
+            RANK_OK(pc_fill(pc_module_parameter(net, "bias"), 1));
+        }
+        RANK_TRUE(!pc_zero(net, r->group, .stage = stage) && pc_error_last()->status == PC_ERR_ARGUMENT);
+        RANK_TRUE(strstr(pc_error_last()->message, "too few numbers for 3 ranks: rank 2 would have none"));
+        pc_error_clear();
+        PC_SCOPE {
+            RANK_TRUE(pc_item(pc_sum(pc_forward(net, pc_ones(PC_SHAPE(1, 2), PC_F32, r->device)))) == 7);
+        }
+        pc_module_free(net);
+    }
+}
+
+static void networks_that_are_too_small(void **state)
+{
+    (void)state;
+    if (ranks_most() < 3)
+        skip();
+    ranks_work(3, too_few, NULL);
+}
+
 static void refused(rank_work *r)
 {
     pc_module *net = network(r->device);
@@ -376,9 +404,13 @@ static void what_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elsewhere),          cmocka_unit_test(stages_learn_the_same),
-        cmocka_unit_test(buffers_are_shared), cmocka_unit_test(pieces_come_together),
-        cmocka_unit_test(clips_in_float64),   cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(elsewhere),
+        cmocka_unit_test(stages_learn_the_same),
+        cmocka_unit_test(buffers_are_shared),
+        cmocka_unit_test(pieces_come_together),
+        cmocka_unit_test(clips_in_float64),
+        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(networks_that_are_too_small),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
 }

@@ -237,9 +237,18 @@ enum { PAGE = 4096 }; /* what pinned memory of sim devices is aligned to */
 
 static atomic_bool refuses;
 
+static atomic_int granted; /* pinned blocks until this thread gets none */
+static _Thread_local bool counts;
+
+static bool has_no_more(size_t alignment)
+{
+    return counts && alignment == PAGE && atomic_fetch_sub(&granted, 1) <= 0;
+}
+
 static void *may_refuse(void *context, size_t bytes, size_t alignment)
 {
-    return atomic_load(&refuses) && alignment == PAGE ? NULL : failing_alloc(context, bytes, alignment);
+    const bool refused = (atomic_load(&refuses) && alignment == PAGE) || has_no_more(alignment);
+    return refused ? NULL : failing_alloc(context, bytes, alignment);
 }
 
 static const pc_allocator refusing = {may_refuse, failing_resize, failing_free, NULL};
@@ -248,6 +257,21 @@ static bool says(const char *words)
 {
     const pc_error *e = pc_error_last();
     return e->status == PC_ERR_MEMORY && strstr(e->message, words) && !strchr(e->message, '\n');
+}
+
+/* All numbers of the network, in order. */
+static pc_status read_all(pc_module *net, float *numbers)
+{
+    pc_parameter list[2 * LAYERS];
+    const int count = pc_module_parameter_list(net, list, 2 * LAYERS);
+    for (int i = 0; i < count; i++) {
+        const int64_t n = pc_tensor_count(list[i].tensor);
+        const pc_status status = pc_read(list[i].tensor, numbers, (size_t)n * sizeof *numbers);
+        if (status != PC_OK)
+            return status;
+        numbers += n;
+    }
+    return PC_OK;
 }
 
 static void refused(rank_work *r)
@@ -287,15 +311,56 @@ static void host_memory_is_short(void **state)
     nothing_pinned();
 }
 
-/* Each allocation fails once. */
+/* It fails in all of them, and they have the network that they had. */
+static void refused_in_one(rank_work *r)
+{
+    float *want = malloc(NUMBERS * sizeof *want), *got = malloc(NUMBERS * sizeof *got);
+    for (int n = 0; n < 3; n++) { /* of three buckets */
+        pc_module *net = network(r->device);
+        RANK_TRUE(want && got && net);
+        RANK_OK(read_all(net, want));
+        RANK_OK(pc_device_synchronize(r->device));
+        RANK_OK(pc_group_barrier(r->group));
+        RANK_OK(pc_memory_trim(r->device));
+        atomic_store(&granted, n);
+        RANK_OK(pc_group_barrier(r->group));
+        counts = r->rank == 1;
+        RANK_TRUE(!pc_zero(net, r->group, .stage = 3, .bucket_mb = 0.02, .offload = true));
+        counts = false;
+        RANK_TRUE(says(r->rank == 1 ? "out of pinned host memory" : "rank 1: out of pinned host memory"));
+        pc_error_clear();
+        RANK_OK(read_all(net, got));
+        RANK_TRUE(memcmp(want, got, NUMBERS * sizeof *got) == 0);
+        PC_SCOPE {
+            RANK_TRUE(pc_forward(net, pc_ones(PC_SHAPE(ROWS, WIDTH), PC_F32, r->device)));
+        }
+        pc_module_free(net);
+    }
+    free(want);
+    free(got);
+}
+
+static void the_memory_of_one_rank_is_short(void **state)
+{
+    (void)state;
+    if (test_device().type != PC_SIM || ranks_are_processes())
+        skip();
+    for (int n = 2; n <= ranks_most() && n <= 3; n++)
+        ranks_work(n, refused_in_one, NULL);
+    nothing_pinned();
+}
+
+/* Each allocation fails once. Where there is no zero then, the network is what it was. */
 static void short_of_memory(rank_work *r)
 {
+    float *want = malloc(NUMBERS * sizeof *want), *got = malloc(NUMBERS * sizeof *got);
     int64_t live = 0; /* of blocks of host memory, behind the first turn */
     for (int stage = 1; stage <= 3; stage += 2)
         for (int n = 0, reached = true; reached; n++) {
             const trial t = {.stage = stage, .offload = true};
             learner l = {.trial = &t, .net = network(r->device)};
-            RANK_TRUE(l.net);
+            RANK_TRUE(l.net && want && got);
+            RANK_OK(read_all(l.net, want));
             countdown = n;
             pc_status status = begin(&l, r);
             for (int i = 0; i < 2 && status == PC_OK; i++)
@@ -307,6 +372,8 @@ static void short_of_memory(rank_work *r)
             RANK_TRUE(done == PC_OK || done == PC_ERR_MEMORY);
             RANK_TRUE((status == PC_OK && done == PC_OK) == !pc_failed());
             pc_error_clear();
+            RANK_TRUE(l.zero || read_all(l.net, got) == PC_OK);
+            RANK_TRUE(l.zero || memcmp(want, got, NUMBERS * sizeof *got) == 0);
             end(&l);
             (void)!pc_device_synchronize(r->device);
             pc_error_clear();
@@ -318,6 +385,8 @@ static void short_of_memory(rank_work *r)
             live = pc_allocator_live();
             RANK_TRUE(n < 5000 && (reached || n > 100));
         }
+    free(want);
+    free(got);
 }
 
 static void an_allocation_that_fails(void **state)
@@ -338,6 +407,7 @@ int main(void)
         cmocka_unit_test(who_may_use_it),
         cmocka_unit_test(what_is_written_counts),
         cmocka_unit_test(host_memory_is_short),
+        cmocka_unit_test(the_memory_of_one_rank_is_short),
         cmocka_unit_test(an_allocation_that_fails),
     };
     if (pc_allocator_set(&refusing) != PC_OK)
