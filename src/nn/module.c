@@ -294,7 +294,8 @@ typedef struct visitor {
 static pc_status give(const visitor *v, const char *prefix, pc__named *part)
 {
     char name[sizeof((pc_parameter *)0)->name] = "";
-    const int n = v->named ? snprintf(name, sizeof name, "%s%s", prefix, part->name) : 0;
+    const char *own = part->full ? part->full : part->name;
+    const int n = v->named ? snprintf(name, sizeof name, "%s%s", prefix, own) : 0;
     return n < (int)sizeof name ? v->visit(v->context, name, part)
                                 : pc__fail(PC_ERR_ARGUMENT,
                                            "a name that begins with \"%.60s...\" is longer than %zu bytes; nest fewer "

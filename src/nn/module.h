@@ -11,6 +11,7 @@
 
 typedef struct pc__named {
     char name[PC__NAME_MAX];
+    const char *full;          /* of a piece: the name of the parameter that it is of, with dots; NULL: it is `name` */
     void *object;              /* pc_tensor or pc_module */
     bool kept;                 /* of buffers: in the state dict */
     const struct pc__cut *cut; /* of parameters: which part of a whole one it is (parallel/cut.h); NULL: it is whole */

@@ -18,14 +18,6 @@ static pc_tensor *column(pc_tensor *flat, int64_t offset, int64_t n, int ndim)
     return pc__tensor_unscoped(&meta, pc_tensor_device(flat));
 }
 
-/* The piece has the parameter's own name, with dots; its end, where that is long. */
-static void name_last(pc_module *part, const char *name)
-{
-    const size_t length = strlen(name);
-    snprintf(part->parameters[part->parameter_count - 1].name, PC__NAME_MAX, "%s",
-             name + (length < PC__NAME_MAX ? 0 : length + 1 - PC__NAME_MAX));
-}
-
 /* Elements of a bucket: of the rank's part from `begins` on; of a parameter's there from..to, none where from >= to. */
 typedef struct span {
     int64_t begins, from, to;
@@ -58,7 +50,7 @@ static pc_status cut(pc_zero *z, int b, int i)
     char number[16];
     snprintf(number, sizeof number, "%d", i);
     PC__TRY(pc_module_add_parameter(z->part, number, p->weights));
-    name_last(z->part, z->reducer.name[i].name);
+    z->part->parameters[z->part->parameter_count - 1].full = z->reducer.name[i].name;
     return PC_OK;
 }
 

@@ -336,6 +336,41 @@ static pc_zero *wrong_stage(pc_module *net, pc_group *group)
     return pc_zero(net, group, .stage = 4);
 }
 
+/* Groups go by the parameters' own names, however long: what is frozen by one stays, by a rank's optimiser too. */
+static void name_groups(rank_work *r)
+{
+    static const char *const last =
+        "backbone_of_the_network.0.block_with_a_rather_long_name.attention_projection.weight";
+    pc_module *block = pc_module_dict({"attention_projection", pc_linear(WIDTH, WIDTH, .no_bias = true)});
+    pc_module *list = pc_sequential(pc_module_dict({"block_with_a_rather_long_name", block}));
+    pc_module *net = pc_module_dict({"backbone_of_the_network", list});
+    RANK_TRUE(net);
+    RANK_OK(pc_module_to(net, r->device, PC_F32));
+    pc_zero *zero = pc_zero(net, r->group, .stage = 1);
+    pc_parameter part[1];
+    RANK_TRUE(zero && pc_module_parameter_list(pc_zero_part(zero), part, 1) == 1);
+    RANK_TRUE(strcmp(part->name, last) == 0 && pc_module_parameter(pc_zero_part(zero), last) == part->tensor);
+    pc_optimizer *sgd = pc_sgd(pc_zero_part(zero), .lr = 1);
+    RANK_OK(pc_optimizer_group(sgd, "backbone_of_the_network.*", .lr_scale = 1e-30));
+    pc_tensor *w = pc_module_parameter(net, last);
+    PC_SCOPE {
+        const double before = pc_item(pc_sum(w));
+        RANK_OK(pc_backward(pc_sum(w)));
+        RANK_OK(pc_zero_step(zero, sgd));
+        RANK_TRUE(pc_item(pc_sum(w)) == before);
+    }
+    pc_optimizer_free(sgd);
+    pc_zero_free(zero);
+    pc_module_free(net);
+}
+
+static void groups_by_long_names(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= ranks_most() && n <= 2; n++)
+        ranks_work(n, name_groups, NULL);
+}
+
 /* Rank 2 would have none of it; the network is as it was, in all ranks. */
 static void too_few(rank_work *r)
 {
@@ -411,6 +446,7 @@ int main(void)
         cmocka_unit_test(clips_in_float64),
         cmocka_unit_test(what_is_refused),
         cmocka_unit_test(networks_that_are_too_small),
+        cmocka_unit_test(groups_by_long_names),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
 }
