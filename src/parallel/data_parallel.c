@@ -1,6 +1,8 @@
 /* data_parallel.c: one network on several devices of the process. Work is queued on all of them by the calling thread; they
  * do it at the same time. */
 #include "autograd/leaf_watch.h"
+#include "device/failure.h"
+#include "device/graph.h"
 #include "nn/module.h"
 
 #include <paracord/autograd.h>
@@ -8,10 +10,19 @@
 #include <paracord/no_grad.h>
 #include <paracord/ops.h>
 
+/* What a tensor held: the numbers of its storage, a reference, and where they were written. */
+typedef struct contents {
+    pc__storage *storage; /* NULL: nothing is known */
+    unsigned version;
+    uint64_t recording; /* 0: outside */
+} contents;
+
 /* A parameter of another replica, whose gradient goes to the first one's. */
 typedef struct copy {
     pc__leaf_watch watch;
-    pc_tensor *own, *first; /* a reference each */
+    pc_tensor *own, *first;        /* a reference each */
+    contents own_held, first_held; /* behind the last copy */
+    bool stale;
 } copy;
 
 typedef struct replica {
@@ -145,6 +156,8 @@ static void free_copies(replica *r)
             c->own->watch = NULL;
         pc_tensor_free(c->own);
         pc_tensor_free(c->first);
+        pc__storage_drop(c->own_held.storage);
+        pc__storage_drop(c->first_held.storage);
     }
     pc__free(r->copies);
 }
@@ -159,14 +172,52 @@ void pc_data_parallel_free(pc_data_parallel *parallel)
     pc__free(parallel);
 }
 
+static contents contents_of(const pc_tensor *t)
+{
+    const pc_graph *graph = pc__graph_here(t->storage->device);
+    return (contents){t->storage, atomic_load(&t->storage->version), graph ? graph->number : 0};
+}
+
+static bool holds_still(const contents *then, const pc_tensor *t)
+{
+    const contents now = contents_of(t);
+    return now.storage == then->storage && now.version == then->version && now.recording == then->recording &&
+           !pc__storage_is_open(t->storage) && !(pc__ever_failed() && pc__storage_failure(t->storage));
+}
+
+static void note(contents *held, const pc_tensor *t)
+{
+    pc__storage *before = held->storage;
+    pc__storage_retain(t->storage);
+    *held = contents_of(t);
+    pc__storage_drop(before);
+}
+
 /* It collects gradients where the first one does now. */
-static pc_status renew_one(copy *c)
+static pc_status look_at(copy *c)
 {
     const bool trained = pc_requires_grad(c->first);
     PC__TRY(pc_require_grad(c->own, trained));
     if (trained)
         c->own->watch = &c->watch;
-    return pc_copy(c->own, c->first);
+    c->stale = !holds_still(&c->own_held, c->own) || !holds_still(&c->first_held, c->first);
+    return PC_OK;
+}
+
+/* What is the same already is not written: an earlier forward pass may wait for its backward pass, which needs the numbers
+ * that it saw. Some may lie in one storage, so all are looked at in front of the first copy and behind the last. */
+static pc_status renew_all(const replica *r)
+{
+    for (int k = 0; k < r->count; k++)
+        PC__TRY(look_at(&r->copies[k]));
+    for (int k = 0; k < r->count; k++)
+        if (r->copies[k].stale)
+            PC__TRY(pc_copy(r->copies[k].own, r->copies[k].first));
+    for (int k = 0; k < r->count; k++) {
+        note(&r->copies[k].own_held, r->copies[k].own);
+        note(&r->copies[k].first_held, r->copies[k].first);
+    }
+    return PC_OK;
 }
 
 static pc_status renew(const pc_data_parallel *p, int i)
@@ -175,8 +226,7 @@ static pc_status renew(const pc_data_parallel *p, int i)
     pc_status status = PC_OK;
     pc__module_set_modes(r->module, p->replica[0].module);
     PC_NO_GRAD {
-        for (int k = 0; k < r->count && status == PC_OK; k++)
-            status = renew_one(&r->copies[k]);
+        status = renew_all(r);
     }
     return status;
 }

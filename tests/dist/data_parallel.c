@@ -80,6 +80,144 @@ static void results_are_those_of_one_device(void **state)
             compare(n, samples);
 }
 
+/* With a weight under two names. */
+static pc_module *tied(int device)
+{
+    pc_module *net = plain(device);
+    assert_ok(pc_module_add_parameter(net, "again", pc_module_parameter(net, "0.weight")));
+    return net;
+}
+
+static pc_tensor *loss_of_two(pc_tensor *y, pc_tensor *z)
+{
+    return pc_add(pc_mean(pc_square(y)), pc_mean(pc_square(z)));
+}
+
+static void fill(pc_module *net, const char *name, double value)
+{
+    PC_NO_GRAD {
+        assert_ok(pc_fill(pc_module_parameter(net, name), value));
+    }
+}
+
+/* Two passes, and an evaluation, in front of a backward pass; what is written in between counts, in whichever replica. */
+static void several_forward_passes(void **state)
+{
+    (void)state;
+    pc_module *nets[] = {tied(0), tied(1)}, *alone = tied(0);
+    pc_data_parallel *parallel = pc_data_parallel_new(nets, 2);
+    assert_not_null_ok(parallel);
+    pc_optimizer *a = pc_sgd(nets[0], .lr = 0.1), *b = pc_sgd(alone, .lr = 0.1);
+    for (int step = 0; step < 4; step++)
+        PC_SCOPE {
+            pc_tensor *x = pc_randn(PC_SHAPE(6, IN), PC_F32, device_of(0)), *more = pc_add_scalar(x, 1);
+            if (step == 2) /* which the first one does not have */
+                fill(nets[1], "0.weight", 9);
+            if (step == 3) {
+                fill(nets[0], "1.bias", 0.5);
+                fill(alone, "1.bias", 0.5);
+            }
+            pc_tensor *y = pc_data_parallel_forward(parallel, x), *z = pc_data_parallel_forward(parallel, more);
+            assert_close(pc_item(pc_max(pc_abs(pc_sub(y, pc_forward(alone, x))))), 0, 1e-6);
+            PC_NO_GRAD {
+                assert_not_null_ok(pc_data_parallel_forward(parallel, more));
+            }
+            assert_ok(pc_backward(loss_of_two(y, z)));
+            assert_ok(pc_backward(loss_of_two(pc_forward(alone, x), pc_forward(alone, more))));
+            pc_parameter mine[5], theirs[5];
+            assert_int_equal(pc_module_parameter_list(nets[0], mine, 5), 5);
+            assert_int_equal(pc_module_parameter_list(alone, theirs, 5), 5);
+            for (int i = 0; i < 5; i++)
+                assert_close(pc_item(pc_max(pc_abs(pc_sub(pc_grad(mine[i].tensor), pc_grad(theirs[i].tensor))))), 0,
+                             1e-6);
+            assert_ok(pc_optimizer_step(a));
+            assert_ok(pc_optimizer_step(b));
+        }
+    pc_optimizer_free(a);
+    pc_optimizer_free(b);
+    pc_data_parallel_free(parallel);
+    pc_module_free(nets[0]);
+    pc_module_free(nets[1]);
+    pc_module_free(alone);
+}
+
+/* Every pass of training writes the running statistics of all replicas; those of the first one are what counts. */
+static void evaluations_between(void **state)
+{
+    (void)state;
+    pc_module *nets[2];
+    for (int i = 0; i < 2; i++) {
+        nets[i] = pc_sequential(pc_linear(IN, 8), pc_batch_norm1d(8), pc_linear(8, OUT));
+        assert_not_null_ok(nets[i]);
+        assert_ok(pc_module_to(nets[i], device_of(i), PC_F32));
+    }
+    pc_data_parallel *parallel = pc_data_parallel_new(nets, 2);
+    assert_not_null_ok(parallel);
+    for (int step = 0; step < 3; step++)
+        PC_SCOPE {
+            pc_tensor *x = pc_randn(PC_SHAPE(8, IN), PC_F32, device_of(0));
+            pc_tensor *y = pc_data_parallel_forward(parallel, x);
+            PC_NO_GRAD {
+                pc_module_set_training(nets[0], false);
+                pc_tensor *got = pc_data_parallel_forward(parallel, x), *want = pc_forward(nets[0], x);
+                assert_close(pc_item(pc_max(pc_abs(pc_sub(got, want)))), 0, 1e-6);
+                pc_module_set_training(nets[0], true);
+            }
+            assert_ok(pc_backward(pc_mean(pc_square(y))));
+            pc_module_zero_grad(nets[0]);
+        }
+    pc_data_parallel_free(parallel);
+    pc_module_free(nets[0]);
+    pc_module_free(nets[1]);
+}
+
+typedef struct recorded {
+    pc_module *net;
+    pc_data_parallel *parallel;
+    pc_optimizer *sgd;
+    pc_tensor *x;
+} recorded;
+
+static pc_status learn(void *user)
+{
+    const recorded *r = user;
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        pc_tensor *y = r->parallel ? pc_data_parallel_forward(r->parallel, r->x) : pc_forward(r->net, r->x);
+        status = pc_backward(pc_mean(pc_square(y)));
+    }
+    return status == PC_OK ? pc_optimizer_step(r->sgd) : status;
+}
+
+/* Weights travel in every launch of a step that is recorded, and behind it. */
+static void recorded_steps(void **state)
+{
+    (void)state;
+    pc_module *nets[] = {plain(0), plain(1)}, *alone = plain(0);
+    pc_data_parallel *parallel = pc_data_parallel_new(nets, 2);
+    assert_not_null_ok(parallel);
+    PC_SCOPE {
+        pc_tensor *x = pc_randn(PC_SHAPE(6, IN), PC_F32, device_of(0));
+        recorded r = {nets[0], parallel, pc_sgd(nets[0], .lr = 0.1), x},
+                 one = {alone, NULL, pc_sgd(alone, .lr = 0.1), x};
+        pc_step *step = pc_step_new(learn, &r, r.sgd);
+        for (int i = 0; i < 6; i++) {
+            assert_ok(i == 4 ? learn(&r) : pc_step_run(step));
+            assert_ok(learn(&one));
+        }
+        pc_tensor *y = pc_data_parallel_forward(parallel, x), *z = pc_forward(alone, x);
+        assert_close(pc_item(pc_max(pc_abs(pc_sub(y, z)))), 0, 1e-6);
+        assert_true(test_device().type != PC_CPU || !pc_step_why(step));
+        pc_step_free(step);
+        pc_optimizer_free(r.sgd);
+        pc_optimizer_free(one.sgd);
+    }
+    pc_data_parallel_free(parallel);
+    pc_module_free(nets[0]);
+    pc_module_free(nets[1]);
+    pc_module_free(alone);
+}
+
 /* The parameters of the first count: frozen in front of the forward pass, behind it, and trained again. */
 static void what_is_frozen_stays(void **state)
 {
@@ -160,6 +298,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_those_of_one_device),
+        cmocka_unit_test(several_forward_passes),
+        cmocka_unit_test(evaluations_between),
+        cmocka_unit_test(recorded_steps),
         cmocka_unit_test(what_is_frozen_stays),
         cmocka_unit_test(each_layer_has_its_mode),
         cmocka_unit_test_teardown(what_cannot_be, nothing_left),
