@@ -14,8 +14,9 @@
  * every rank has as many samples and losses are means, the step is that of one device with all the samples, up to
  * rounding.
  *
- * A parameter that a rank's loss does not depend on counts as a gradient of zeros there. A failed backward pass leaves
- * gradients that are not reduced: pc_zero_grad them, in all ranks.
+ * A parameter that a rank's loss does not depend on counts as a gradient of zeros there. Where no rank's does it is in no step,
+ * as on one device: neither momentum nor a decay moves it, though pc_grad has zeros. A failed backward pass leaves gradients
+ * that are not reduced: pc_zero_grad them, in all ranks.
  */
 #ifndef PARACORD_DATA_PARALLEL_H
 #define PARACORD_DATA_PARALLEL_H

@@ -111,6 +111,8 @@ static bool lies_as(const pc_tensor *leaf, const pc_tensor *g)
 
 pc_status pc__leaf_adds(pc_tensor *leaf, pc_tensor *g, bool fresh)
 {
+    if (leaf->watch)
+        leaf->watch->given = true;
     if (leaf->grad) {
         PC__TRY(pc__grad_changes(leaf));
         return pc_saxpy(leaf->grad, 1, g);

@@ -6,6 +6,7 @@
 #include "tensor/overlap.h"
 
 #include <paracord/autograd.h>
+#include <paracord/no_grad.h>
 
 /* A tensor that the module has under two names is updated once. Two that share memory would be updated at once, by the
  * same kernel. */
@@ -43,10 +44,11 @@ pc_optimizer *pc__optimizer_new(pc_module *module, const char *name, int slots, 
     o->parameters = pc__calloc(n, sizeof *o->parameters);
     o->names = pc__calloc(n, sizeof *o->names);
     o->group = pc__calloc(n, sizeof *o->group);
+    o->lined = pc__calloc(n, sizeof *o->lined);
     o->state = pc__calloc(n * (size_t)slots, sizeof *o->state);
     o->work = pc__calloc(n * (size_t)(2 + slots) + PC__STEP_EXTRAS, sizeof *o->work);
-    if (o->parameters && o->names && o->group && o->state && o->work && pc__module_visit(module, take, o) == PC_OK &&
-        pc__optimizer_make_state(o) == PC_OK)
+    if (o->parameters && o->names && o->group && o->lined && o->state && o->work &&
+        pc__module_visit(module, take, o) == PC_OK && pc__optimizer_make_state(o) == PC_OK)
         return o;
     pc_optimizer_free(o);
     return NULL;
@@ -68,6 +70,7 @@ void pc_optimizer_free(pc_optimizer *o)
     pc__free(o->parameters);
     pc__free(o->names);
     pc__free(o->group);
+    pc__free(o->lined);
     pc__free(o->state);
     pc__free(o->work);
     pc__free(o);
@@ -263,6 +266,7 @@ static int line_up(pc_optimizer *o)
         for (int i = 0; i < o->count; i++) {
             if (o->group[i] != g || !pc_grad(o->parameters[i]))
                 continue;
+            o->lined[k] = i;
             o->work[k] = o->parameters[i];
             o->work[used + k] = pc_grad(o->parameters[i]);
             for (int s = 0; s < o->slots; s++)
@@ -274,6 +278,29 @@ static int line_up(pc_optimizer *o)
     return used;
 }
 
+static pc_status update_lacking(pc_optimizer *o, int used, pc_tensor *numbers, pc_tensor **kept)
+{
+    PC__TRY(pc__optimizer_line_up_copies(o, used, kept));
+    PC__TRY(update(o, (2 + o->slots) * used, numbers));
+    return pc__optimizer_choose(o, used, kept);
+}
+
+static pc_status update_all(pc_optimizer *o, int used, pc_tensor *numbers)
+{
+    if (!pc__optimizer_lacks(o, used))
+        return update(o, (2 + o->slots) * used, numbers);
+    pc_tensor **kept = pc__calloc((size_t)((1 + o->slots) * used), sizeof(pc_tensor *));
+    pc_status status = kept ? PC_OK : PC_ERR_MEMORY;
+    PC_SCOPE {
+        PC_NO_GRAD {
+            if (status == PC_OK)
+                status = update_lacking(o, used, numbers, kept);
+        }
+    }
+    pc__free(kept);
+    return status;
+}
+
 pc_status pc__optimizer_step(pc_optimizer *o, pc_tensor *numbers)
 {
     PC__TRY(pc__optimizer_in_place(o));
@@ -283,7 +310,7 @@ pc_status pc__optimizer_step(pc_optimizer *o, pc_tensor *numbers)
     PC__TRY(pc__optimizer_sound(o));
     PC__TRY(count_changes(o));
     o->settings.count = used;
-    PC__TRY(update(o, (2 + o->slots) * used, numbers));
+    PC__TRY(update_all(o, used, numbers));
     for (int i = 0; i < o->count; i++)
         pc_zero_grad(o->parameters[i]);
     return PC_OK;

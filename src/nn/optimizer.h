@@ -26,6 +26,10 @@ struct pc_optimizer {
      * are no others. */
     pc_status (*whole_norm)(void *context, pc_tensor *clip, double most);
     void *whole;
+    /* count: where this rank has zeros in the place of no gradient, [1], above 0 where others had one; NULL each: it has one.
+     * NULL: what watches the parameters says that of them (tensor/leaf_watch.h). */
+    pc_tensor **others;
+    int *lined; /* count: the parameter in each place of `work` */
 
     /* For recordings, made by the first: settings.step where the device counts it, int64 [1], a 1 to raise numbers by, and
      * settings.lr, float64 [1]. */
@@ -51,6 +55,12 @@ pc_status pc__optimizer_sound(const pc_optimizer *o);
 
 /* PC_OK where no parameter that waits for a gradient was left behind by its module. */
 pc_status pc__optimizer_in_place(const pc_optimizer *o);
+
+/* optimizer_lacking.c: one of the first `used` that are lined up has zeros in the place of no gradient. Then the step is that of
+ * copies, and `kept`, (1 + slots) * used of NULL, gets what they are of; behind the step the device chooses. In a scope. */
+bool pc__optimizer_lacks(const pc_optimizer *o, int used);
+pc_status pc__optimizer_line_up_copies(pc_optimizer *o, int used, pc_tensor **kept);
+pc_status pc__optimizer_choose(const pc_optimizer *o, int used, pc_tensor *const *kept);
 
 /* *t, [1] where the parameters are, and made of that dtype when it is NULL, has `value` when all that is queued is done. */
 pc_status pc__optimizer_number(const pc_optimizer *o, pc_tensor **t, double value, pc_dtype dtype);

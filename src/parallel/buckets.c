@@ -6,10 +6,15 @@
 
 enum { ALIGNED = 256 };
 
+static size_t room_for(int64_t count, const pc_tensor *like)
+{
+    const size_t bytes = (size_t)count * pc_dtype_size((pc_dtype)like->dtype);
+    return (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+}
+
 static size_t room_of(const pc_tensor *parameter)
 {
-    const size_t bytes = (size_t)pc_tensor_count(parameter) * pc_dtype_size((pc_dtype)parameter->dtype);
-    return (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+    return room_for(pc_tensor_count(parameter), parameter);
 }
 
 static bool fits(const pc_tensor *a, const pc_tensor *b)
@@ -29,11 +34,13 @@ static pc_status add(pc__buckets *b, int from, int to, size_t bytes)
         b->offset[i] = (int64_t)(at / size);
         at += room_of(b->parameter[i]);
     }
+    b->bucket[b->count].numbers = (int64_t)(at / size);
     b->count++;
     return PC_OK;
 }
 
-pc_status pc__buckets_make(pc__buckets *buckets, pc_tensor *const *parameters, int count, double bytes, int parts)
+pc_status pc__buckets_make(pc__buckets *buckets, pc_tensor *const *parameters, int count, double bytes, int parts,
+                           bool numbered)
 {
     *buckets = (pc__buckets){.parameter = parameters,
                              .parameters = count,
@@ -47,6 +54,8 @@ pc_status pc__buckets_make(pc__buckets *buckets, pc_tensor *const *parameters, i
         int from = to;
         while (from > 0 && (double)total < bytes && fits(parameters[from - 1], parameters[to]))
             total += room_of(parameters[--from]);
+        if (numbered)
+            total += room_for(to - from + 1, parameters[to]);
         const size_t whole = (size_t)parts * ALIGNED;
         PC__TRY(add(buckets, from, to, (total + whole - 1) / whole * whole));
         to = from - 1;

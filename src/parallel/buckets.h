@@ -7,6 +7,7 @@
 typedef struct pc__bucket {
     pc_tensor *flat; /* all of its memory; NULL: it has none now */
     int64_t count;   /* elements of it */
+    int64_t numbers; /* the first of those behind its parameters, one for each of them (lacking.h) */
     int first, last; /* parameters */
     int left;        /* of a backward pass: those whose gradient is not there yet */
 } pc__bucket;
@@ -23,8 +24,10 @@ typedef struct pc__buckets {
 } pc__buckets;
 
 /* For these parameters, which collect gradients and go through a network in about this order; at least so many bytes in a
- * bucket, and as many in each of its `parts`. None has memory. PC_ERR_MEMORY. */
-pc_status pc__buckets_make(pc__buckets *buckets, pc_tensor *const *parameters, int count, double bytes, int parts);
+ * bucket, and as many in each of its `parts`. `numbered`: with a number for each parameter behind them. None has memory.
+ * PC_ERR_MEMORY. */
+pc_status pc__buckets_make(pc__buckets *buckets, pc_tensor *const *parameters, int count, double bytes, int parts,
+                           bool numbered);
 void pc__buckets_free(pc__buckets *buckets);
 
 /* Memory for bucket b, and places for its parameters' gradients in it; it goes. */

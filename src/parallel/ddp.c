@@ -1,5 +1,6 @@
 /* ddp.c: data parallel training: every rank has all gradients. */
 #include "parallel/pipeline.h"
+#include "parallel/lacking.h"
 #include "parallel/narrow.h"
 
 #include "nn/module.h"
@@ -14,6 +15,7 @@ struct pc_ddp {
 
 static pc_status reduce(pc__reducer *r, int bucket)
 {
+    PC__TRY(pc__lacking_tell(r, r->buckets.bucket[bucket].first, r->buckets.bucket[bucket].last));
     return pc__narrow_all_reduce(r, r->buckets.bucket[bucket].flat);
 }
 

@@ -2,6 +2,7 @@
 #include "parallel/reducer.h"
 
 #include "parallel/agree.h"
+#include "parallel/lacking.h"
 #include "nn/module.h"
 
 #include <paracord/autograd.h>
@@ -82,6 +83,7 @@ static pc_status complete(pc__reducer *r, int i)
         return PC_OK;
     PC__TRY(pc__bucket_open(&r->buckets, r->buckets.of[i]));
     PC__TRY(pc_fill(r->buckets.watch[i].place, 0));
+    PC__TRY(pc__lacking_note(r, i));
     return pc_requires_grad(leaf) ? pc__leaf_gets(leaf, r->buckets.watch[i].place) : PC_OK;
 }
 
@@ -98,6 +100,8 @@ static pc_status end(pc__leaf_set *set)
     pc__reducer *r = (pc__reducer *)set;
     r->walking = false;
     for (int b = r->next; b < r->buckets.count; b++) {
+        if (b < r->next) /* it was full, and waited for those in front of it */
+            continue;
         for (int i = r->buckets.bucket[b].first; i <= r->buckets.bucket[b].last; i++)
             PC__TRY(complete(r, i));
         r->buckets.bucket[b].left = 0;
@@ -126,7 +130,8 @@ pc_status pc__reducer_open(pc__reducer *reducer, pc_module *module, pc_group *gr
     PC__TRY(pc__agree_on_module(group, module));
     if (!reducer->count)
         return pc__fail(PC_ERR_ARGUMENT, "%s: no parameter of the module collects gradients", how.who);
-    PC__TRY(pc__buckets_make(&reducer->buckets, reducer->parameter, reducer->count, size * mb, how.parts));
+    PC__TRY(pc__buckets_make(&reducer->buckets, reducer->parameter, reducer->count, size * mb, how.parts, !how.stage));
+    PC__TRY(pc__lacking_open(reducer, how.stage > 0));
     for (int b = 0; b < reducer->buckets.count && !how.briefly; b++)
         PC__TRY(pc__bucket_open(&reducer->buckets, b));
     return PC_OK;
@@ -167,6 +172,7 @@ void pc__reducer_close(pc__reducer *reducer)
             t->watch = NULL;
         pc_tensor_free(t);
     }
+    pc__lacking_close(reducer);
     pc__buckets_free(&reducer->buckets);
     pc__free(reducer->parameter);
     pc__free(reducer->name);

@@ -19,6 +19,8 @@ typedef struct pc__reduction {
     bool briefly;     /* a bucket has memory from its first gradient on until it is reduced, and gradients go with it */
     pc_status (*reduce)(pc__reducer *reducer, int bucket); /* it is full */
     pc_status (*passed)(pc__reducer *reducer);             /* all are reduced; NULL: nothing */
+    bool (*adds)(
+        const pc__reducer *reducer); /* what comes is added to what earlier passes have left elsewhere; NULL: never */
 } pc__reduction;
 
 struct pc__reducer {
@@ -30,10 +32,12 @@ struct pc__reducer {
     pc_parameter *name;    /* names alone */
     int count, room, name_room;
     pc__buckets buckets;
-    int next;     /* the bucket that is reduced next: all ranks have the same order */
-    bool sync;    /* passes are reduced */
-    bool walking; /* a pass is under way */
-    bool held;    /* but for those of a pipeline that comes back before its step is done */
+    pc_tensor *numbers;    /* lacking.h: [count]; NULL: they lie in the buckets */
+    pc_tensor **number_of; /* by parameter, [1]; NULL: not needed yet */
+    int next;              /* the bucket that is reduced next: all ranks have the same order */
+    bool sync;             /* passes are reduced */
+    bool walking;          /* a pass is under way */
+    bool held;             /* but for those of a pipeline that comes back before its step is done */
 };
 
 /* The parameters in buckets, which all ranks have alike; nothing is watched yet. The errors are pc_ddp_new's. */

@@ -5,6 +5,7 @@
 #include "device/graph.h"
 #include "dist/group.h"
 #include "parallel/agree.h"
+#include "parallel/lacking.h"
 #include "parallel/narrow.h"
 #include "parallel/norm.h"
 #include "parallel/cut.h"
@@ -54,10 +55,20 @@ static pc_status reduce(pc__reducer *r, int b)
     return PC_OK;
 }
 
+/* Since the last step. */
+static bool adds(const pc__reducer *r)
+{
+    const pc_zero *z = (const pc_zero *)r;
+    return z->pieces[0].weights->grad != NULL;
+}
+
 /* Gradients are those of the pieces from here on. */
 static pc_status passed(pc__reducer *r)
 {
     const pc_zero *z = (const pc_zero *)r;
+    PC__TRY(pc__lacking_tell(r, 0, r->count - 1));
+    if (r->group->size > 1)
+        PC__TRY(pc_group_all_reduce(r->group, r->numbers, PC_GROUP_MAX));
     for (int i = 0; i < r->count; i++)
         pc_zero_grad(r->parameter[i]);
     for (int i = 0; i < z->piece_count; i++)
@@ -93,7 +104,8 @@ static pc_status prepare(pc_zero *z, pc_module *module, pc_group *group, pc_zero
                                .dtype = options.reduce_dtype,
                                .briefly = options.stage >= 2,
                                .reduce = reduce,
-                               .passed = passed};
+                               .passed = passed,
+                               .adds = adds};
     PC__TRY(pc__narrow_check(how.who, how.dtype));
     if (options.stage < 0 || options.stage > 3)
         return pc__fail(PC_ERR_ARGUMENT, "pc_zero_new: ZeRO has stages 1 to 3 (0: 1), not %d", options.stage);
@@ -144,6 +156,7 @@ void pc_zero_free(pc_zero *zero)
     pc__reducer_close(&zero->reducer);
     pc__free(zero->own);
     pc__free(zero->pieces);
+    pc__free(zero->others);
     pc__free(zero);
 }
 
@@ -185,6 +198,9 @@ pc_status pc__zero_step(pc_zero *zero, pc_optimizer *optimizer, pc_tensor *numbe
 {
     optimizer->whole_norm = zero->reducer.group->size > 1 || zero->network ? whole_norm : NULL;
     optimizer->whole = zero;
+    optimizer->others = zero->others;
+    for (int i = 0; i < zero->piece_count; i++)
+        zero->others[i] = pc__lacking_number(&zero->reducer, zero->pieces[i].parameter);
     PC__TRY(pc__zero_take_parts(zero));
     PC__TRY(pc__optimizer_step(optimizer, numbers));
     return pc__zero_spread(zero);

@@ -33,7 +33,8 @@ struct pc_zero {
     pc_tensor **own;      /* by bucket: the reduced gradients of this rank's part */
     pc__piece *pieces;
     int piece_count, piece_room;
-    pc_group *network; /* ranks among which the network is cut up (parallel/cut.h); NULL: it is whole */
+    pc_tensor **others; /* by piece: lacking.h, for the optimiser */
+    pc_group *network;  /* ranks among which the network is cut up (parallel/cut.h); NULL: it is whole */
 
     /* zero_use.c, zero_whole.c: stage 3 */
     pc__twin *twin;

@@ -107,5 +107,6 @@ pc_status pc__zero_cut(pc_zero *z)
         for (int i = buckets->bucket[b].first; i <= buckets->bucket[b].last; i++)
             PC__TRY(cut(z, b, i));
     }
-    return pc__module_each(z->reducer.module, note_cut, z);
+    z->others = pc__calloc((size_t)z->piece_count, sizeof *z->others);
+    return z->others ? pc__module_each(z->reducer.module, note_cut, z) : PC_ERR_MEMORY;
 }

@@ -1,0 +1,188 @@
+/* Parameters that a rank's loss does not depend on, or no rank's: what is learnt is what one device learns with all samples, which
+ * leaves alone what it has no gradient of, whatever its momentum and its decay. */
+#include "dist/threads.h"
+#include "number.h"
+
+enum { LAYERS = 3, WIDTH = 32, ROWS = 4, PATTERNS = 6, PASSES = 2 };
+
+/* What a step uses of the second and third layer: nothing, of rank 0 alone, of the last rank alone, of all. */
+typedef enum who { NOBODY, FIRST, LAST, ALL } who;
+
+typedef struct pattern {
+    who uses[PASSES][LAYERS];
+    int passes;
+} pattern;
+
+static const pattern patterns[PATTERNS] = {{{{ALL, ALL, ALL}}, 1},
+                                           {{{ALL, NOBODY, ALL}}, 1},
+                                           {{{ALL, FIRST, NOBODY}}, 1},
+                                           {{{ALL, NOBODY, LAST}}, 1},
+                                           {{{ALL, NOBODY, NOBODY}, {ALL, LAST, NOBODY}}, 2},
+                                           {{{ALL, FIRST, NOBODY}, {ALL, NOBODY, NOBODY}}, 2}};
+
+static const int steps[] = {0, 1, 1, 2, 3, 4, 1, 5, 0, 4, 3, 2, 5, 1};
+
+typedef struct way {
+    const char *optimizer;
+    int stage; /* 0: pc_ddp */
+    bool recorded, offload, one_bucket;
+    bool alike; /* what one rank uses all do: in stage 3 they make the same calls */
+    double clip;
+} way;
+
+typedef struct learner {
+    const way *way;
+    pc_module *net;
+    pc_zero *zero;
+    pc_ddp *ddp;
+    pc_optimizer *optimizer;
+    const pattern *pattern;
+    pc_tensor *x;   /* by the ranks that it is: one after the other */
+    int rank, size; /* of the first; how many there are in all */
+    int ranks;
+} learner;
+
+static bool uses(who by, bool alike, int rank, int size)
+{
+    return by == ALL || (alike && by != NOBODY) || (by == FIRST && rank == 0) || (by == LAST && rank == size - 1);
+}
+
+static pc_status learn(void *user)
+{
+    const learner *l = user;
+    pc_status status = PC_OK;
+    for (int i = 0; i < l->pattern->passes * l->ranks && status == PC_OK; i++)
+        PC_SCOPE {
+            const int rank = l->rank + i % l->ranks;
+            pc_tensor *y = pc_slice(l->x, 0, i % l->ranks * ROWS, (i % l->ranks + 1) * ROWS, 1);
+            for (int k = 0; k < LAYERS; k++)
+                if (uses(l->pattern->uses[i / l->ranks][k], l->way->alike, rank, l->size))
+                    y = pc_tanh(pc_forward(pc_module_child(l->net, k), y));
+            status = pc_backward(pc_mul_scalar(pc_mean(pc_square(y)), 1.0 / l->ranks));
+        }
+    if (status == PC_OK)
+        status = l->zero ? pc_zero_step(l->zero, l->optimizer) : pc_optimizer_step(l->optimizer);
+    return status;
+}
+
+static pc_optimizer *make_optimizer(pc_module *module, const char *name)
+{
+    if (strcmp(name, "sgd") == 0)
+        return pc_sgd(module, .lr = 0.1, .momentum = 0.9, .weight_decay = 0.1);
+    if (strcmp(name, "adamw") == 0)
+        return pc_adamw(module, .lr = 0.02, .weight_decay = 0.5);
+    return pc_rmsprop(module, .lr = 0.001, .momentum = 0.5);
+}
+
+static pc_status begin(learner *l, pc_device device)
+{
+    pc_seed(12);
+    l->net = pc_sequential(pc_linear(WIDTH, WIDTH), pc_linear(WIDTH, WIDTH, .no_bias = true), pc_linear(WIDTH, WIDTH));
+    pc_seed(13);
+    PC_SCOPE {
+        pc_tensor *x = pc_randn(PC_SHAPE(l->size * ROWS, WIDTH), PC_F32, device);
+        l->x = pc_tensor_retain(pc_clone(pc_slice(x, 0, l->rank * ROWS, (l->rank + l->ranks) * ROWS, 1)));
+    }
+    return l->net && l->x ? pc_module_to(l->net, device, PC_F32) : pc_error_last()->status;
+}
+
+static pc_status train(learner *l)
+{
+    l->optimizer = make_optimizer(l->zero ? pc_zero_part(l->zero) : l->net, l->way->optimizer);
+    if (!l->optimizer)
+        return pc_error_last()->status;
+    pc_status status = l->way->clip ? pc_optimizer_set_clip(l->optimizer, PC_CLIP_NORM, l->way->clip) : PC_OK;
+    learner each[PATTERNS];
+    pc_step *step[PATTERNS] = {NULL};
+    for (int i = 0; i < (int)(sizeof steps / sizeof *steps) && status == PC_OK; i++) {
+        const int p = steps[i];
+        each[p] = *l;
+        each[p].pattern = &patterns[p];
+        if (l->way->recorded && !step[p])
+            step[p] = pc_step_new(learn, &each[p], l->optimizer);
+        status = step[p] ? pc_step_run(step[p]) : learn(&each[p]);
+        if (step[p] && pc_step_why(step[p]) && status == PC_OK)
+            status = PC_ERR_STATE;
+    }
+    for (int p = 0; p < PATTERNS; p++)
+        pc_step_free(step[p]);
+    return status == PC_OK && l->zero ? pc_zero_gather(l->zero) : status;
+}
+
+static void end(learner *l)
+{
+    pc_tensor_free(l->x);
+    pc_optimizer_free(l->optimizer);
+    pc_ddp_free(l->ddp);
+    pc_zero_free(l->zero);
+    pc_module_free(l->net);
+}
+
+static void compare(rank_work *r)
+{
+    const way *w = r->context, plain = {.optimizer = w->optimizer, .clip = w->clip, .alike = w->alike};
+    learner alone = {.way = &plain, .size = r->size, .ranks = r->size};
+    learner l = {.way = w, .rank = r->rank, .size = r->size, .ranks = 1};
+    const double mb = w->one_bucket ? 0 : 1e-6;
+    RANK_OK(begin(&alone, r->device));
+    RANK_OK(begin(&l, r->device));
+    if (w->stage)
+        RANK_TRUE(l.zero = pc_zero(l.net, r->group, .stage = w->stage, .bucket_mb = mb, .offload = w->offload));
+    else
+        RANK_TRUE(l.ddp = pc_ddp(l.net, r->group, .bucket_mb = mb));
+    RANK_OK(train(&alone));
+    RANK_OK(train(&l));
+    PC_SCOPE {
+        for (int k = 0; k < LAYERS; k++) {
+            pc_tensor *want = pc_module_parameter(pc_module_child(alone.net, k), "weight");
+            pc_tensor *got = pc_module_parameter(pc_module_child(l.net, k), "weight");
+            RANK_TRUE(pc_item(pc_max(pc_abs(pc_sub(got, want)))) < 3e-5);
+        }
+    }
+    end(&l);
+    end(&alone);
+}
+
+static void by_all(way w)
+{
+    static const char *const names[] = {"sgd", "adamw", "rmsprop"};
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 4; k += for_races() ? 3 : 1) {
+            w.optimizer = names[i];
+            w.alike = w.stage == 3;
+            w.recorded = k % 2;
+            w.one_bucket = k / 2;
+            w.clip = i ? 0 : 0.3;
+            every_number_of_ranks(compare, &w);
+        }
+}
+
+static void ddp_leaves_them(void **state)
+{
+    (void)state;
+    by_all((way){0});
+}
+
+static void zero_leaves_them(void **state)
+{
+    (void)state;
+    for (int stage = 1; stage <= 3; stage++)
+        by_all((way){.stage = stage});
+}
+
+static void offload_leaves_them(void **state)
+{
+    (void)state;
+    by_all((way){.stage = 2, .offload = true});
+    by_all((way){.stage = 3, .offload = true});
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ddp_leaves_them),
+        cmocka_unit_test(zero_leaves_them),
+        cmocka_unit_test(offload_leaves_them),
+    };
+    return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
+}
