@@ -250,7 +250,7 @@ static const cli_option options[] = {
     {"op", 0, CLI_CHOICE, AT(op), "all-reduce", "NAME", .help = "What the ranks do", .choices = names},
     {"least", 0, CLI_BYTES, AT(least), "4K", "BYTES", .help = "The smallest message", .min = LEAST, .max = MOST},
     {"most", 0, CLI_BYTES, AT(most), "1G", "BYTES", .help = "The largest, by factors of 4", .min = LEAST, .max = MOST},
-    CLI_DEVICES_OPTION(AT(devices)),
+    CLI_DEVICES_OPTION(AT(devices), ""),
     {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE", .help = "Of a rank that was launched",
      .choices = cli_program_devices},
     {"json", 0, CLI_FLAG, AT(json), NULL, NULL, .help = "Print JSON"},

@@ -239,7 +239,7 @@ static const cli_option options[] = {
      .help = "Take each batch in so many parts, one after another: less memory, and the same is learnt", .min = 1,
      .max = 65536},
 
-    CLI_DEVICES_OPTION(AT(devices)),
+    CLI_DEVICES_OPTION(AT(devices), ""),
     {"zero", 0, CLI_INT, AT(o.zero), "0", "STAGE", .help = CLI_ZERO_HELP, .min = 0, .max = 3},
     {"reduce", 0, CLI_CHOICE, AT(o.reduce), "float32", "NAME", .help = CLI_REDUCE_HELP, .choices = reduces},
     {"offload", 0, CLI_FLAG, AT(o.offload), NULL, NULL,

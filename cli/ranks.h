@@ -18,11 +18,12 @@ typedef struct cli_ranks {
     bool is_other;                              /* a process that is not the first rank: it says nothing */
 } cli_ranks;
 
-#define CLI_DEVICES_OPTION(place)                                                                                      \
+/* `more`: a string literal, what differs from one device. */
+#define CLI_DEVICES_OPTION(place, more)                                                                                \
     {                                                                                                                  \
         "devices", 0, CLI_TEXT, (place), NULL, "LIST",                                                                 \
             .help = "Work on several: all GPUs (all), those of these numbers (0,1), or devices by name "               \
-                    "(sim:0,sim:1)",                                                                                   \
+                    "(sim:0,sim:1)" more,                                                                              \
             .group = "Several devices"                                                                                 \
     }
 

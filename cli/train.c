@@ -318,7 +318,10 @@ static const cli_option options[] = {
              "norms, which see the pictures of a part alone",
      .min = 1, .max = 65536},
 
-    CLI_DEVICES_OPTION(offsetof(settings, devices)),
+    CLI_DEVICES_OPTION(
+        offsetof(settings, devices),
+        "; each takes its part of every batch, and the same is learnt but for batch norms, which see the "
+        "pictures of a device alone"),
     {"zero", 0, CLI_INT, AT(zero), "0", "STAGE", .help = CLI_ZERO_HELP, .min = 0, .max = 3},
     {"reduce", 0, CLI_CHOICE, AT(reduce), "float32", "NAME", .help = CLI_REDUCE_HELP, .choices = reduces},
     {0},

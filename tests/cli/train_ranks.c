@@ -222,6 +222,20 @@ static void last_is_whole(void **state)
     assert_same_network("last", "last alone");
 }
 
+/* What differs from one device is said where one looks. */
+static void help_says_what_differs(void **state)
+{
+    (void)state;
+    job_end e;
+    setenv("COLUMNS", "1000", 1);
+    run(&e, "train", "--help");
+    unsetenv("COLUMNS");
+    assert_went_well(&e);
+    const char *devices = strstr(e.out, "--devices"), *zero = strstr(e.out, "--zero");
+    const char *words = devices ? strstr(devices, "but for batch norms") : NULL;
+    assert_true(devices && zero && words && words < zero);
+}
+
 static void numbers_are_checked(void **state)
 {
     (void)state;
@@ -300,6 +314,7 @@ int main(void)
         cmocka_unit_test(sharing_goes_on),
         cmocka_unit_test(launched),
         cmocka_unit_test(last_is_whole),
+        cmocka_unit_test(help_says_what_differs),
         cmocka_unit_test(numbers_are_checked),
         cmocka_unit_test(interrupted),
         cmocka_unit_test(refused),
