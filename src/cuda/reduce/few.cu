@@ -25,12 +25,12 @@ template <class T, class A> struct total {
     {
         return 0;
     }
-    __device__ __forceinline__ void row_of_few(A &all, const T (&x)[FEW_EACH], int count) const
+    template <int EACH> __device__ __forceinline__ void row_of_few(A &all, const T (&x)[EACH], int count) const
     {
         typedef pc::math<T> M;
         M run = 0;
 #pragma unroll
-        for (int u = 0; u < FEW_EACH; u++)
+        for (int u = 0; u < EACH; u++)
             run += u < count ? M(x[u]) : M(0);
         all = sum_of_lanes(static_cast<A>(run), 32);
     }
@@ -56,12 +56,12 @@ template <class T, class Order> struct farthest {
         return {};
     }
     /* The row's first element stands in where a lane has none. */
-    __device__ __forceinline__ void row_of_few(state &all, const T (&x)[FEW_EACH], int count) const
+    template <int EACH> __device__ __forceinline__ void row_of_few(state &all, const T (&x)[EACH], int count) const
     {
         typedef pc::math<T> M;
         all = {static_cast<M>(__shfl_sync(0xffffffffu, M(x[0]), 0)), 0};
 #pragma unroll
-        for (int u = 0; u < FEW_EACH; u++)
+        for (int u = 0; u < EACH; u++)
             if (u < count)
                 all.see(x[u], threadIdx.x % 32 + u * 32);
         for (int step = 16; step > 0; step /= 2) {

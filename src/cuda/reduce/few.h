@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-enum { PC__FEW_ELEMENTS = 256, PC__FEW_ROWS = 4096 };
+enum { PC__FEW_ELEMENTS = 512, PC__FEW_ROWS = 4096 };
 
 /* in[rows][n], no more than that, and at least one of each. */
 typedef struct pc__cuda_few {

@@ -9,7 +9,7 @@
  * and where it knows better than one state after the other:
  *
  *     void over_lanes(state &, int lanes) const;    of neighbouring lanes of a warp, for the first of them
- *     void row_of_few(state &, const type (&x)[FEW_EACH], int count) const;    a warp's row (fold_few.cuh)
+ *     void row_of_few(state &, const type (&x)[EACH], int count) const;    a warp's row (fold_few.cuh)
  *     void store_all(const state (&)[W], int64_t first) const;    W neighbouring results
  *
  * Threads and blocks meet in a tree that depends on sizes alone, and nothing is added atomically. */

@@ -10,42 +10,42 @@
 namespace
 {
 
-enum { FEW_EACH = PC__FEW_ELEMENTS / 32 /* of a lane */, FEW_THREADS = 256 };
+constexpr unsigned FEW_THREADS = 256, FEW_LANES = 32;
 
-/* The state of a warp's row, for the first lane: of each lane the first `count` of these, which are 32 apart in the row; by the kind's
+/* The state of a warp's row, for the first lane: of each lane the first `count` of these EACH, which are 32 apart in the row; by the kind's
  * own way where it has one. */
-template <class F>
-__device__ __forceinline__ auto row_of_few(const F &f, typename F::state &mine, const typename F::type (&x)[FEW_EACH],
+template <int EACH, class F>
+__device__ __forceinline__ auto row_of_few(const F &f, typename F::state &mine, const typename F::type (&x)[EACH],
                                            int count, int) -> decltype(f.row_of_few(mine, x, count))
 {
     f.row_of_few(mine, x, count);
 }
 
-template <class F>
-__device__ __forceinline__ void row_of_few(const F &f, typename F::state &mine, const typename F::type (&x)[FEW_EACH],
+template <int EACH, class F>
+__device__ __forceinline__ void row_of_few(const F &f, typename F::state &mine, const typename F::type (&x)[EACH],
                                            int count, long)
 {
 #pragma unroll
-    for (int u = 0; u < FEW_EACH; u++)
+    for (int u = 0; u < EACH; u++)
         if (u < count)
             f.see(mine, reinterpret_cast<const typename F::type(&)[1]>(x[u]), threadIdx.x % 32 + u * 32);
     join_lanes(f, mine, 32, 0);
 }
 
-template <class F>
+template <int EACH, class F>
 __global__ void __launch_bounds__(FEW_THREADS)
     fold_few(const __grid_constant__ F f, const typename F::type *__restrict__ in, unsigned n, unsigned rows)
 {
     const unsigned row = blockIdx.x * (FEW_THREADS / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
     const int count = lane < n ? static_cast<int>((n - lane + 31) / 32) : 0;
-    typename F::type x[FEW_EACH];
+    typename F::type x[EACH];
     typename F::state mine = f.nothing();
     pc::wait_for_earlier();
     if (row >= rows)
         return;
     const typename F::type *from = in + static_cast<size_t>(row) * n + lane;
 #pragma unroll
-    for (int u = 0; u < FEW_EACH; u++)
+    for (int u = 0; u < EACH; u++)
         if (u < count)
             x[u] = from[u * 32];
     row_of_few(f, mine, x, count, 0);
@@ -56,9 +56,10 @@ __global__ void __launch_bounds__(FEW_THREADS)
 template <class F>
 void start_few(unsigned rows, unsigned n, const F &f, const typename F::type *in, cudaStream_t queue, int early)
 {
-    const unsigned warps = FEW_THREADS / 32;
-    (void)pc::start(fold_few<F>, (rows + warps - 1) / warps, rows < warps ? rows * 32 : FEW_THREADS, queue, early, f,
-                    in, n, rows);
+    constexpr int MOST = PC__FEW_ELEMENTS / FEW_LANES;
+    const unsigned warps = FEW_THREADS / FEW_LANES;
+    (void)pc::start(n <= MOST / 2 * FEW_LANES ? fold_few<MOST / 2, F> : fold_few<MOST, F>, (rows + warps - 1) / warps,
+                    rows < warps ? rows * FEW_LANES : FEW_THREADS, queue, early, f, in, n, rows);
 }
 
 } // namespace

@@ -66,19 +66,19 @@ template <class T> struct moments {
     }
     /* Squares around the mean of the row as M has it. In float64 that is mended first by what the numbers are off it, so that those
      * that are all equal have none. */
-    __device__ __forceinline__ void row_of_few(state &s, const T (&x)[FEW_EACH], int count) const
+    template <int EACH> __device__ __forceinline__ void row_of_few(state &s, const T (&x)[EACH], int count) const
     {
         const double n = sum_of_lanes(static_cast<double>(count), 32), share = n > 0 ? 1 / n : 0;
         double sum = 0;
         M run = 0;
 #pragma unroll
-        for (int u = 0; u < FEW_EACH; u++)
+        for (int u = 0; u < EACH; u++)
             sum += u < count ? static_cast<double>(M(x[u])) * share : 0;
         double mean = sum_of_lanes(sum, 32);
         if constexpr (sizeof(M) == sizeof(double)) {
             double rest = 0;
 #pragma unroll
-            for (int u = 0; u < FEW_EACH; u++)
+            for (int u = 0; u < EACH; u++)
                 rest += u < count ? x[u] - mean : 0;
             const double all = sum_of_lanes(rest, 32);
             mean += all - all == 0 ? all * share : 0;
@@ -86,7 +86,7 @@ template <class T> struct moments {
         const M rounded = static_cast<M>(mean);
         const double off = mean - static_cast<double>(rounded);
 #pragma unroll
-        for (int u = 0; u < FEW_EACH; u++) {
+        for (int u = 0; u < EACH; u++) {
             const M apart = u < count ? M(x[u]) - rounded : M(0);
             run += apart * apart;
         }

@@ -56,12 +56,17 @@ static int64_t column_turn(const pc__cuda_reduction *r)
     return (int64_t)r->threads / r->lanes * 8;
 }
 
-/* Blocks that are few are made narrower, down to a sector of memory, and higher: what counts is how many turns each has. */
+enum { ROWS = 1024 /* what a second pass costs a block */ };
+
+/* Blocks that are few are made narrower, down to a sector of memory, or less where all there is is little, and higher: what
+ * counts is how many turns each has. */
 static void raise_columns(pc__cuda_reduction *r, int64_t access)
 {
-    enum { SECTOR = 32, FEW = 64, FULL = 32768 /* threads */ };
+    enum { SECTOR = 32, LITTLE = 1 << 17 /* bytes */, PART = 8, FEW = 64, FULL = 32768 /* threads */ };
+    const int64_t bytes = r->outer * r->reduced * (r->inner / r->pack) * access;
+    const int64_t least = bytes <= LITTLE && r->reduced <= ROWS ? PART : SECTOR;
     const int most = r->pack == 8 ? PC__WIDE_PACK_THREADS : PC__WIDE_THREADS;
-    while (column_blocks(r) < FEW && r->lanes * access > SECTOR && r->reduced > column_turn(r))
+    while (column_blocks(r) < FEW && r->lanes > 1 && r->lanes * access > least && r->reduced > column_turn(r))
         r->lanes /= 2;
     while (r->threads < most && column_blocks(r) * r->threads < FULL && r->reduced > column_turn(r))
         r->threads *= 2;
@@ -100,7 +105,7 @@ static bool plan_large_columns(pc__cuda_reduction *r)
  * what a block needs for some 1000 rows, or 64 KB. */
 static void plan_columns(pc__cuda_reduction *r, size_t element_bytes, bool two_passes)
 {
-    enum { FEW = 16, SHORT = 256, MANY = 16384, BLOCKS = 2048, LINE = 128, ROWS = 1024, STRIP = 65536 };
+    enum { FEW = 16, SHORT = 256, MANY = 16384, BLOCKS = 2048, LINE = 128, STRIP = 65536 };
     const int64_t columns = r->inner / r->pack, access = r->pack * (int64_t)element_bytes;
     if (r->reduced <= FEW || (r->outer * columns >= MANY && r->reduced <= SHORT)) {
         r->layout = PC__REDUCE_SINGLES;

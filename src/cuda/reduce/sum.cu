@@ -182,7 +182,7 @@ template <int N> __device__ __forceinline__ int slot(int c)
 }
 
 /* A block: `lanes` packs of neighbouring columns, threads / lanes rows at a time, 8 such turns under way. What a warp has of a
- * column is added up by shuffles, then what the warps have, a thread for a column. */
+ * column is added up by shuffles, then what the warps have: a warp for a column where these are few, or else a thread. */
 template <class T, class A, class O, int N>
 __global__ void __launch_bounds__(most_threads<N>)
     columns(const __grid_constant__ pc__cuda_reduction r, const T *in, O *out)
@@ -216,7 +216,14 @@ __global__ void __launch_bounds__(most_threads<N>)
         for (int k = 0; k < N; k++)
             sums[threadIdx.x / 32][slot<N>(x * N + k)] = total[k];
     __syncthreads();
-    const int warps = blockDim.x / 32;
+    const int warps = blockDim.x / 32, lane = threadIdx.x % 32;
+    if (lanes * N <= warps) {
+        const int c = threadIdx.x / 32;
+        const A all = sum_of_lanes(lane < warps && c < lanes * N ? sums[lane][slot<N>(c)] : A(0), 32);
+        if (lane == 0 && c < lanes * N && left + c < r.inner)
+            out[piece * r.inner + left + c] = result_of<O>(all, r.divisor);
+        return;
+    }
     for (int c = threadIdx.x; c < lanes * N; c += blockDim.x) {
         A all = 0;
         for (int w = 0; w < warps; w++)
