@@ -9,6 +9,11 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release)
 endif()
 add_link_options(LINKER:--as-needed)
+option(PARACORD_DRAFT "Compiled fast instead of for speed: where warnings are looked at, and nothing runs it" OFF)
+if(PARACORD_DRAFT) # no option of Release's
+  set(CMAKE_BUILD_TYPE Debug)
+  set(CMAKE_C_FLAGS_DEBUG -DNDEBUG)
+endif()
 
 function(paracord_sources variable)
   set(found)
@@ -149,6 +154,8 @@ macro(paracord_levels owner)
       endif()
       if(PARACORD_SANITIZE) # checks in vectorised loops take minutes to compile
         set(speed -O1)
+      elseif(PARACORD_DRAFT)
+        set(speed -O0)
       endif()
       if(level STREQUAL "v4" AND PARACORD_SANITIZE MATCHES address AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
         # Stacks that the sanitizer keeps after return lie on 32 bytes, and vectors of 64 crash there (GCC's bug 110027).
