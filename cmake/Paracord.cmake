@@ -142,6 +142,22 @@ if(PARACORD_SANITIZE AND "v4" IN_LIST PARACORD_LEVELS)
   endforeach()
 endif()
 
+# Below the widest level, tests call by name the kernels of these files and what those call (tests/cpu); others run nowhere with the
+# address sanitizer. They are compiled without its checks there, and to end a test that comes by (tests/support/unchecked.c).
+set(PARACORD_NARROW_CHECKED "^(activate|conv|depthwise_turned|each|gather|gemm|halves|micro|pairs|planar|pool|turn)")
+function(paracord_unchecked) # sources
+  list(GET PARACORD_LEVELS -1 widest)
+  foreach(source ${ARGN})
+    get_filename_component(name ${source} NAME)
+    if(NOT name MATCHES "${PARACORD_NARROW_CHECKED}")
+      foreach(option -O0 -fno-sanitize=all -finstrument-functions)
+        set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS
+          $<$<NOT:$<STREQUAL:$<TARGET_PROPERTY:NAME>,paracord_cpu_${widest}>>:${option}>)
+      endforeach()
+    endif()
+  endforeach()
+endfunction()
+
 macro(paracord_levels owner)
   set(PARACORD_LEVEL_OBJECTS)
   foreach(level ${PARACORD_LEVELS})
