@@ -213,11 +213,11 @@ static pc_tensor *laid(const float *values, const shape *s, const way *w)
     return w->last ? pc_transpose(in, 1, 2) : in;
 }
 
+/* Beside what plain() has left. */
 static void check_channels(const shape *s, const way *w)
 {
     const int count = s->batches * s->channels * s->inner, c = s->channels;
     const bool half = w->dtype == PC_BF16 || w->dtype == PC_F16;
-    plain(s, w->stored);
     PC_SCOPE {
         pc_tensor *x = pc_detach(laid(x_of, s, w)), *g = laid(g_of, s, w), *mean = NULL, *var = NULL;
         pc_tensor *weight = vector(w_of, c, w->parameters), *bias = vector(b_of, c, w->parameters);
@@ -257,16 +257,16 @@ static void any_channels(void **state)
         {5, 16387, 1, 0}, {900, 74, 1, 0},  {5, 6, 24, 0},    {4, 3, 56, 0},    {10, 2, 18, 0},  {4, 33, 2051, 0},
         {5, 32, 1664, 0}, {300, 35, 28, 0}, {9, 140, 256, 0}};
     for (int i = 0; i < PC__COUNT(shapes); i++)
-        for (int k = 0; k < 16; k++) {
-            if (passed_over(i, k))
-                continue;
-            static const pc_dtype dtypes[4] = {PC_F32, PC_BF16, PC_F64, PC_F16};
-            way w = {.dtype = dtypes[k & 3], .last = k & 4, .skip = k & 8 ? 1 : 0};
-            w.parameters = w.dtype == PC_F16 || (w.dtype == PC_BF16 && k & 8) ? PC_F32 : w.dtype;
-            check_channels(&shapes[i], &w);
-            w.stored = true;
-            if (!shapes[i].groups)
+        for (int stored = 0; stored < (shapes[i].groups ? 1 : 2); stored++) {
+            plain(&shapes[i], stored);
+            for (int k = 0; k < 16; k++) {
+                if (passed_over(i, k))
+                    continue;
+                static const pc_dtype dtypes[4] = {PC_F32, PC_BF16, PC_F64, PC_F16};
+                way w = {.dtype = dtypes[k & 3], .last = k & 4, .stored = stored, .skip = k & 8 ? 1 : 0};
+                w.parameters = w.dtype == PC_F16 || (w.dtype == PC_BF16 && k & 8) ? PC_F32 : w.dtype;
                 check_channels(&shapes[i], &w);
+            }
         }
     assert_no_leak();
 }
@@ -307,11 +307,11 @@ static void plain_rows(int rows, int n, bool centered)
     }
 }
 
+/* Beside what plain_rows() has left. */
 static void check_rows(int rows, int n, const way *w, bool centered)
 {
     const bool half = w->dtype == PC_BF16 || w->dtype == PC_F16;
     const shape s = {1, rows, n, 0};
-    plain_rows(rows, n, centered);
     PC_SCOPE {
         pc_tensor *x = pc_detach(pc_reshape(laid(x_of, &s, w), PC_SHAPE(rows, n)));
         pc_tensor *g = pc_reshape(laid(g_of, &s, w), PC_SHAPE(rows, n));
@@ -329,6 +329,12 @@ static void check_rows(int rows, int n, const way *w, bool centered)
     }
 }
 
+static void check_other_rows(int rows, int n, const way *w, bool centered)
+{
+    plain_rows(rows, n, centered);
+    check_rows(rows, n, w, centered);
+}
+
 /* Rows that a device keeps in a warp, in a block, or reads again; on 16 bytes and not; few and many. */
 static void any_rows(void **state)
 {
@@ -336,23 +342,28 @@ static void any_rows(void **state)
     static const int lengths[] = {1,    2,    7,    16,   33,   64,   100,  256,  264,  512,   768,
                                   1000, 1001, 1024, 2048, 2056, 4096, 5003, 8192, 9001, 16384, 20000};
     for (int i = 0; i < PC__COUNT(lengths); i++)
-        for (int k = 0; k < 16; k++) {
-            if (passed_over(i, k))
-                continue;
-            static const pc_dtype dtypes[4] = {PC_F32, PC_BF16, PC_F64, PC_F16};
-            way w = {.dtype = dtypes[k & 3], .skip = k & 4 ? 1 : 0};
-            w.parameters = w.dtype == PC_F16 || (w.dtype == PC_BF16 && k & 4) ? PC_F32 : w.dtype;
-            check_rows(lengths[i] > 1024 ? 3 : lengths[i] > 64 ? 17 : 83, lengths[i], &w, k & 8);
+        for (int centered = 0; centered < 2; centered++) {
+            const int rows = lengths[i] > 1024 ? 3 : lengths[i] > 64 ? 17 : 83;
+            plain_rows(rows, lengths[i], centered);
+            for (int k = 8 * centered; k < 8 * centered + 8; k++) {
+                if (passed_over(i, k))
+                    continue;
+                static const pc_dtype dtypes[4] = {PC_F32, PC_BF16, PC_F64, PC_F16};
+                way w = {.dtype = dtypes[k & 3], .skip = k & 4 ? 1 : 0};
+                w.parameters = w.dtype == PC_F16 || (w.dtype == PC_BF16 && k & 4) ? PC_F32 : w.dtype;
+                check_rows(rows, lengths[i], &w, centered);
+            }
         }
     const way plain_way = {.dtype = PC_F32, .parameters = PC_F32};
-    check_rows(5000, 24, &plain_way, true);
-    check_rows(3000, 40, &(way){.dtype = PC_BF16, .parameters = PC_F32}, true);
-    check_rows(2113, 261, &(way){.dtype = PC_BF16, .parameters = PC_F32}, true);
-    check_rows(133, 2052, &plain_way, true);                                      /* more rows than blocks, */
-    check_rows(134, 4104, &(way){.dtype = PC_BF16, .parameters = PC_BF16}, true); /* or than there should be sums */
-    check_rows(1, 300001, &plain_way, true);
-    check_rows(3, 70000, &(way){.dtype = PC_BF16, .parameters = PC_BF16, .skip = 1}, false);
-    check_rows(2, 65536, &(way){.dtype = PC_F64, .parameters = PC_F64}, true);
+    check_other_rows(5000, 24, &plain_way, true);
+    check_other_rows(3000, 40, &(way){.dtype = PC_BF16, .parameters = PC_F32}, true);
+    check_other_rows(2113, 261, &(way){.dtype = PC_BF16, .parameters = PC_F32}, true);
+    check_other_rows(133, 2052, &plain_way, true); /* more rows than blocks, */
+    check_other_rows(134, 4104, &(way){.dtype = PC_BF16, .parameters = PC_BF16},
+                     true); /* or than there should be sums */
+    check_other_rows(1, 300001, &plain_way, true);
+    check_other_rows(3, 70000, &(way){.dtype = PC_BF16, .parameters = PC_BF16, .skip = 1}, false);
+    check_other_rows(2, 65536, &(way){.dtype = PC_F64, .parameters = PC_F64}, true);
     assert_no_leak();
 }
 
