@@ -110,31 +110,32 @@ static void as_on_cpu(void **state)
     const pc_device cpu = {PC_CPU, 0};
     pc_seed(9);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
-        for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
-            PC_SCOPE {
-                const bool down = (c + d) % 2, whole = cases[c].kept == cases[c].shape[cases[c].dim];
-                pc_tensor *x = pc_mul_scalar(
-                              pc_randn(PC_SHAPE(cases[c].shape[0], cases[c].shape[1], cases[c].shape[2]), PC_F32, cpu),
-                              d % 2 ? 1e4 : 20),
-                          *found[2][2];
-                if (dtypes[d] == PC_U8)
-                    x = pc_abs(pc_clamp(x, -255, 255));
-                if (c % 3 && dtypes[d] >= PC_F16)
-                    x = pc_mul(pc_round(x), pc_log(pc_add_scalar(x, 30)));
-                x = pc_cast(x, dtypes[d]);
-                for (int i = 0; i < 2; i++) {
-                    pc_tensor *t = i ? pc_to(x, test_device(), dtypes[d], false) : x, *at;
-                    pc_tensor *sorted = whole ? pc_sort(t, cases[c].dim, down, &at)
-                                              : pc_topk(t, cases[c].kept, cases[c].dim, down, &at);
-                    assert_not_null_ok(sorted);
-                    found[i][0] = pc_to(sorted, cpu, dtypes[d], false);
-                    found[i][1] = pc_to(at, cpu, PC_I64, false);
+        PC_SCOPE {
+            pc_tensor *drawn = pc_randn(PC_SHAPE(cases[c].shape[0], cases[c].shape[1], cases[c].shape[2]), PC_F32, cpu);
+            for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
+                PC_SCOPE {
+                    const bool down = (c + d) % 2, whole = cases[c].kept == cases[c].shape[cases[c].dim];
+                    pc_tensor *x = pc_mul_scalar(drawn, d % 2 ? 1e4 : 20), *found[2][2];
+                    if (dtypes[d] == PC_U8)
+                        x = pc_abs(pc_clamp(x, -255, 255));
+                    if (c % 3 && dtypes[d] >= PC_F16)
+                        x = pc_mul(pc_round(x), pc_log(pc_add_scalar(x, 30)));
+                    x = pc_cast(x, dtypes[d]);
+                    for (int i = 0; i < 2; i++) {
+                        pc_tensor *t = i ? pc_to(x, test_device(), dtypes[d], false) : x, *at;
+                        pc_tensor *sorted = whole ? pc_sort(t, cases[c].dim, down, &at)
+                                                  : pc_topk(t, cases[c].kept, cases[c].dim, down, &at);
+                        assert_not_null_ok(sorted);
+                        found[i][0] = pc_to(sorted, cpu, dtypes[d], false);
+                        found[i][1] = pc_to(at, cpu, PC_I64, false);
+                    }
+                    for (int i = 0; i < 2; i++) {
+                        const size_t bytes =
+                            (size_t)pc_tensor_count(found[0][i]) * pc_dtype_size(i ? PC_I64 : dtypes[d]);
+                        assert_memory_equal(pc_data(found[0][i]), pc_data(found[1][i]), bytes);
+                    }
                 }
-                for (int i = 0; i < 2; i++) {
-                    const size_t bytes = (size_t)pc_tensor_count(found[0][i]) * pc_dtype_size(i ? PC_I64 : dtypes[d]);
-                    assert_memory_equal(pc_data(found[0][i]), pc_data(found[1][i]), bytes);
-                }
-            }
+        }
     assert_no_leak();
 }
 
