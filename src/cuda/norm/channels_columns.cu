@@ -13,7 +13,13 @@ template <int W, int ROWS> constexpr int threads_of = ROWS *columns_of<ROWS> / W
 /* Blocks that a multiprocessor's registers are to hold where a thread has so many words of numbers. */
 template <int W, int ROWS> constexpr int blocks_of(int words)
 {
-    return W == 1 || ROWS == 1 ? 1 : words <= 16 ? 4 : words <= 48 ? 3 : 2;
+    return ROWS == 1 ? 1 : W == 1 ? (words <= 32 ? 2 : 1) : words <= 16 ? 4 : words <= 48 ? 3 : 2;
+}
+
+/* Of so many numbers, or pairs of 16-bit ones: others are kept converted. */
+template <class T, int W> constexpr int words_of(int count)
+{
+    return count * (int)(W > 1 ? 1 : sizeof(pc::math<T>) / 4);
 }
 
 /* Numbers of a word stay one, so that registers have room for all: the compiler would convert them once, to two. */
@@ -65,7 +71,8 @@ template <int W, int ROWS> __device__ __forceinline__ spot spot_of(const pc__cud
 }
 
 template <class T, int W, int ROWS, int EACH>
-__global__ void __launch_bounds__(threads_of<W, ROWS>, blocks_of<W, ROWS>(EACH)) forward(pc__cuda_channels c)
+__global__ void __launch_bounds__(threads_of<W, ROWS>, blocks_of<W, ROWS>(words_of<T, W>(EACH)))
+    forward(pc__cuda_channels c)
 {
     typedef pc::math<T> M;
     __shared__ alignas(16) M room[2][ROWS][columns_of<ROWS>];
@@ -128,7 +135,8 @@ __global__ void __launch_bounds__(threads_of<W, ROWS>, blocks_of<W, ROWS>(EACH))
 }
 
 template <class T, int W, int ROWS, int EACH>
-__global__ void __launch_bounds__(threads_of<W, ROWS>, blocks_of<W, ROWS>(2 * EACH)) backward(pc__cuda_channels c)
+__global__ void __launch_bounds__(threads_of<W, ROWS>, blocks_of<W, ROWS>(words_of<T, W>(2 * EACH)))
+    backward(pc__cuda_channels c)
 {
     typedef pc::math<T> M;
     __shared__ alignas(16) M room[2][ROWS][columns_of<ROWS>];
