@@ -33,7 +33,7 @@ typedef struct pc_launch_options {
     int min_ranks;          /* the job goes on with as few ranks of all hosts; 0: with all or none */
     pc_launch_bind bind;    /* which CPUs ranks may use */
     double timeout_seconds; /* how long hosts wait for each other; 0: 60 */
-    FILE *out, *err;        /* for what ranks write, and for what is told of them; NULL: stdout and stderr */
+    FILE *out, *err;        /* for what ranks write, and for what is told of them; neither is NULL */
     int reserved_;
 } pc_launch_options;
 
