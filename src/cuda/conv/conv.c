@@ -84,19 +84,28 @@ pc_status pc__cuda_op_conv2d(pc_stream *stream, const pc_call *call)
     return pc__rows_run_by(&pc__conv_rows[PC__CONV_FORWARD], p.own, stream, call, &p);
 }
 
-/* What is left to our kernels: the pieces one after the other, in the same scratch memory. */
-static pc_status own_backward(pc_stream *stream, const pc_call *call, pc__conv_piece *pieces,
-                              const pc__row *const *rows, int count)
+/* Of the piece that takes most. */
+static size_t most_workspace(const pc__conv_piece *pieces, const pc__row *const *rows, int count, bool turned)
 {
-    const size_t front = pc__conv_turned_bytes(pieces, rows, count);
     size_t most = 0;
     for (int i = 0; i < count; i++) {
         pc__conv_piece last = pieces[i];
-        last.s.planes = front ? 0 : last.s.planes;
+        last.s.planes = turned ? 0 : last.s.planes;
         most = rows[i]->workspace ? PC__MAX(most, rows[i]->workspace(&last)) : most;
     }
-    char *scratch = front + most ? pc__cuda_scratch(stream, front + most) : NULL;
-    if (front + most && !scratch)
+    return most;
+}
+
+/* What is left to our kernels: the pieces one after the other, in the same scratch memory. Where there is no room to turn what
+ * rows can read in planes, too, they do. */
+static pc_status own_backward(pc_stream *stream, const pc_call *call, pc__conv_piece *pieces,
+                              const pc__row *const *rows, int count)
+{
+    size_t front = pc__conv_turned_bytes(pieces, rows, count), most = most_workspace(pieces, rows, count, front > 0);
+    char *scratch = front ? pc__cuda_try_scratch(stream, front + most) : NULL;
+    if (!scratch && front && !pc__is_half((pc_dtype)pieces[0].s.dtype))
+        front = 0, most = most_workspace(pieces, rows, count, false);
+    if (!scratch && front + most && !(scratch = pc__cuda_scratch(stream, front + most)))
         return PC_ERR_MEMORY;
     if (front)
         PC__TRY(pc__conv_turn(stream, call, pieces, count, scratch));
