@@ -227,7 +227,7 @@ template <class T> void of_type(cudaStream_t queue, const pc__cuda_gemm *g, int 
 bool pc__cuda_outer_fits(const pc__cuda_gemm *g)
 {
     const int64_t most = 1 << 29;
-    return g->dtype != PC__CUDA_F64 && g->k > 0 && g->k <= 16 && g->m < most && g->n < most &&
+    return g->dtype != PC__CUDA_F64 && g->k > 0 && g->k <= 16 && g->m < most && g->n < most && g->batch < most &&
            (double)g->batch * (double)g->m * (double)g->n < 1e11;
 }
 
@@ -246,11 +246,13 @@ void pc__cuda_outer(cudaStream_t queue, const pc__cuda_gemm *g, int multiprocess
  * behind the sum most of all. */
 bool pc__cuda_outer_suits(const pc__cuda_gemm *g, bool tf32)
 {
-    enum { TINY = 1 << 16, SMALL = 1 << 20, LARGE = 1 << 23, PACK = 4 };
+    enum { TINY = 1 << 16, SMALL = 1 << 20, LARGE = 1 << 23, PACK = 4, FEW = 64 /* results of a block */ };
     const bool floats = g->dtype == PC__CUDA_F32, activated = g->activation != ACTIVATION_NONE;
     const double bytes = (double)g->batch * (double)g->m * (double)g->n * (floats || g->wide ? 4 : 2);
     if (bytes <= TINY) /* a launch, and theirs is the longer one */
         return floats && g->k <= 8 && g->b_cs == 1;
+    if (g->batch > 1 && g->m * g->n < FEW)
+        return false;
     if (tf32)
         return g->k <= 4 ||
                ((g->n % PACK || g->k % PACK) && (activated ? g->k <= 8 || bytes < SMALL : g->k <= 8 && g->n >= 1024));
