@@ -95,7 +95,7 @@ void pc__pipeline_untie(pc_pipeline *p)
     pc__free(p->tied);
 }
 
-/* The sum of all copies' gradients, in each. */
+/* The sum of all copies' gradients, in each: where pc_ddp has put zeros in the place of none it is one, too. */
 static pc_status add_up(const pc__tied *t)
 {
     pc_status status = PC_OK;
@@ -105,6 +105,8 @@ static pc_status add_up(const pc__tied *t)
             if (!leaf->grad)
                 status = pc__leaf_adds(
                     leaf, pc_zeros(pc_tensor_shape(leaf), (pc_dtype)leaf->dtype, pc_tensor_device(leaf)), true);
+            if (leaf->watch)
+                leaf->watch->given = true;
             if (status == PC_OK)
                 status = pc_group_all_reduce(t->group, leaf->grad, PC_GROUP_SUM);
         }

@@ -192,6 +192,13 @@ static pc_tensor *twice(pc_module *module, pc_tensor *x)
 
 static const pc_module_class twice_class = {.name = "Twice", .forward = twice};
 
+static pc_tensor *by_b(pc_module *module, pc_tensor *x)
+{
+    return pc_forward_child(module, "b", x);
+}
+
+static const pc_module_class aside_class = {.name = "Aside", .forward = by_b};
+
 static pc_module *square(int seed)
 {
     pc_seed((uint64_t)seed);
@@ -267,6 +274,48 @@ static void one_parameter_in_two_stages(void **state)
     ranks_work(3, learn_tied, NULL);
 }
 
+/* The last stage's own takes no part in its loss, and its pc_ddp has zeros in the place of the gradient. */
+static void learn_tied_by_ddp(rank_work *r)
+{
+    pc_group *own;
+    RANK_OK(pc_group_split(r->group, r->rank, 0, &own));
+    pc_module *layer = square(r->rank), *net = layer;
+    if (r->rank)
+        net = pc_module_of(&aside_class, {"0", layer}, {"b", square(2)});
+    RANK_OK(pc_module_to(net, r->device, PC_F32));
+    pc_ddp *ddp = pc_ddp(net, own);
+    pc_pipeline *pipe = pc_pipeline(net, r->group, mean_square, NULL, .microbatches = 2, .ddp = ddp);
+    RANK_TRUE(ddp && pipe);
+    pc_tensor *weight = pc_module_parameter(layer, "weight");
+    RANK_OK(pc_pipeline_tie(pipe, weight));
+    pc_optimizer *sgd = clipped(net);
+    PC_SCOPE {
+        pc_tensor *x = inputs(r->device), *before = pc_clone(weight);
+        for (int step = 0; step < 2; step++) {
+            RANK_OK(pc_pipeline_step(pipe, x, x, NULL));
+            RANK_OK(pc_pipeline_update(pipe, sgd));
+        }
+        pc_tensor *both = pc_zeros(PC_SHAPE(2 * TIED_WIDTH, TIED_WIDTH), PC_F32, r->device);
+        RANK_OK(pc_group_all_gather(r->group, both, pc_detach(weight)));
+        pc_tensor *first = pc_slice(both, 0, 0, TIED_WIDTH, 1),
+                  *last = pc_slice(both, 0, TIED_WIDTH, 2 * TIED_WIDTH, 1);
+        RANK_TRUE(pc_item(pc_max(pc_abs(pc_sub(first, before)))) > 0);
+        RANK_TRUE(pc_item(pc_max(pc_abs(pc_sub(first, last)))) == 0);
+    }
+    pc_optimizer_free(sgd);
+    pc_pipeline_free(pipe);
+    pc_ddp_free(ddp);
+    pc_module_free(net);
+    pc_group_free(own);
+}
+
+static void a_copy_that_its_stage_leaves_out(void **state)
+{
+    (void)state;
+    if (ranks_most() >= 2)
+        ranks_work(2, learn_tied_by_ddp, NULL);
+}
+
 static void ties_other_shapes(rank_work *r)
 {
     pc_module *net = pc_linear(4, r->rank ? 4 : 3);
@@ -299,6 +348,7 @@ int main(void)
         cmocka_unit_test(balanced_cuts),
         cmocka_unit_test(a_stage_of_a_checkpoint),
         cmocka_unit_test(one_parameter_in_two_stages),
+        cmocka_unit_test(a_copy_that_its_stage_leaves_out),
         cmocka_unit_test(copies_that_differ),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
