@@ -46,6 +46,13 @@ pc_status pc__optimizer_line_up_copies(pc_optimizer *o, int used, pc_tensor **ke
     return PC_OK;
 }
 
+/* Bool, and of a shape that fits the parameter and its slots: no [1] fits []. */
+static pc_tensor *is_stepped(const pc_optimizer *o, int k)
+{
+    pc_tensor *number = others_of(o, k);
+    return pc_cast(o->work[k]->ndim ? number : pc_reshape(number, PC_SHAPE_SCALAR), PC_BOOL);
+}
+
 pc_status pc__optimizer_choose(const pc_optimizer *o, int used, pc_tensor *const *kept)
 {
     for (int i = 0; i < (1 + o->slots) * used; i++) {
@@ -53,7 +60,7 @@ pc_status pc__optimizer_choose(const pc_optimizer *o, int used, pc_tensor *const
         if (!kept[i])
             continue;
         pc_tensor *stepped = o->work[place_of(s, used, k)];
-        pc_tensor *now = pc_where(pc_cast(others_of(o, k), PC_BOOL), stepped, kept[i]);
+        pc_tensor *now = pc_where(is_stepped(o, k), stepped, kept[i]);
         PC__TRY(now ? pc_copy(kept[i], now) : pc_error_last()->status);
     }
     return PC_OK;

@@ -3,6 +3,8 @@
 #include "dist/threads.h"
 #include "number.h"
 
+#include <math.h>
+
 enum { LAYERS = 3, WIDTH = 32, ROWS = 4, PATTERNS = 6, PASSES = 2 };
 
 /* What a step uses of the second and third layer: nothing, of rank 0 alone, of the last rank alone, of all. */
@@ -47,6 +49,12 @@ static bool uses(who by, bool alike, int rank, int size)
     return by == ALL || (alike && by != NOBODY) || (by == FIRST && rank == 0) || (by == LAST && rank == size - 1);
 }
 
+/* Goes with the third layer, and has no dimensions. */
+static pc_tensor *scale_of(const pc_module *net)
+{
+    return pc_module_parameter(net, "scale");
+}
+
 static pc_status learn(void *user)
 {
     const learner *l = user;
@@ -57,7 +65,7 @@ static pc_status learn(void *user)
             pc_tensor *y = pc_slice(l->x, 0, i % l->ranks * ROWS, (i % l->ranks + 1) * ROWS, 1);
             for (int k = 0; k < LAYERS; k++)
                 if (uses(l->pattern->uses[i / l->ranks][k], l->way->alike, rank, l->size))
-                    y = pc_tanh(pc_forward(pc_module_child(l->net, k), y));
+                    y = pc_tanh(pc_forward(pc_module_child(l->net, k), k == 2 ? pc_mul(y, scale_of(l->net)) : y));
             status = pc_backward(pc_mul_scalar(pc_mean(pc_square(y)), 1.0 / l->ranks));
         }
     if (status == PC_OK)
@@ -82,6 +90,8 @@ static pc_status begin(learner *l, pc_device device)
     PC_SCOPE {
         pc_tensor *x = pc_randn(PC_SHAPE(l->size * ROWS, WIDTH), PC_F32, device);
         l->x = pc_tensor_retain(pc_clone(pc_slice(x, 0, l->rank * ROWS, (l->rank + l->ranks) * ROWS, 1)));
+        if (pc_module_add_parameter(l->net, "scale", pc_ones(PC_SHAPE_SCALAR, PC_F32, PC_DEVICE_CPU)) != PC_OK)
+            return pc_error_last()->status;
     }
     return l->net && l->x ? pc_module_to(l->net, device, PC_F32) : pc_error_last()->status;
 }
@@ -138,6 +148,7 @@ static void compare(rank_work *r)
             pc_tensor *got = pc_module_parameter(pc_module_child(l.net, k), "weight");
             RANK_TRUE(pc_item(pc_max(pc_abs(pc_sub(got, want)))) < 3e-5);
         }
+        RANK_TRUE(fabs(pc_item(scale_of(l.net)) - pc_item(scale_of(alone.net))) < 3e-5);
     }
     end(&l);
     end(&alone);
