@@ -2,6 +2,7 @@
 #include "nn/step_leaves.h"
 
 #include "autograd/tape.h"
+#include "tensor/leaf_watch.h"
 
 typedef struct noting {
     pc__step_leaves *leaves;
@@ -32,7 +33,8 @@ static pc_status note(void *context, pc_tensor *leaf, bool before)
     if ((!leaf->grad && is_trained(n->optimizer, leaf)) || is_noted(l, leaf))
         return PC_OK;
     PC__TRY(pc__grow((void **)&l->list, &l->room, l->count, sizeof *l->list));
-    l->list[l->count++] = (pc__step_leaf){pc_tensor_retain(leaf), pc_tensor_retain(leaf->grad)};
+    l->list[l->count++] =
+        (pc__step_leaf){pc_tensor_retain(leaf), pc_tensor_retain(leaf->grad), leaf->watch && leaf->watch->given};
     l->waited |= before;
     return PC_OK;
 }
@@ -52,9 +54,13 @@ bool pc__step_leaves_wait(const pc__step_leaves *l)
 
 void pc__step_leaves_give(const pc__step_leaves *l)
 {
-    for (int i = 0; i < l->count; i++)
-        if (!l->list[i].leaf->grad) /* it has it behind the recording itself */
-            l->list[i].leaf->grad = pc_tensor_retain(l->list[i].grad);
+    for (int i = 0; i < l->count; i++) {
+        pc_tensor *leaf = l->list[i].leaf;
+        if (!leaf->grad) /* it has it behind the recording itself */
+            leaf->grad = pc_tensor_retain(l->list[i].grad);
+        if (leaf->watch)
+            leaf->watch->given = l->list[i].given;
+    }
 }
 
 void pc__step_leaves_drop_grads(pc__step_leaves *l)

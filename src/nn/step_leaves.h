@@ -8,6 +8,7 @@
 
 typedef struct pc__step_leaf {
     pc_tensor *leaf, *grad; /* a reference each; NULL: it has none behind the step */
+    bool given;             /* of a leaf with a watch: its `given` behind the step */
 } pc__step_leaf;
 
 /* Leaves whose gradients the step changes, without those of the optimiser that have none behind it. */
@@ -23,7 +24,7 @@ pc_status pc__step_leaves_note(pc__step_leaves *l, const pc_graph *graph, const 
 /* A gradient waits to be added to or to be let go. */
 bool pc__step_leaves_wait(const pc__step_leaves *l);
 
-/* Behind a launch: they have their gradients. */
+/* Behind a launch: they have their gradients, and who watches them knows whether these are zeros in the place of none. */
 void pc__step_leaves_give(const pc__step_leaves *l);
 
 /* No launch will write them. */

@@ -65,7 +65,7 @@ pc_status pc__lacking_tell(pc__reducer *r, int first, int last)
     for (int i = first; i <= last; i++) {
         const int from = i;
         while (i <= last && r->buckets.watch[i].given)
-            r->buckets.watch[i++].others = NULL;
+            i++;
         if (i > from)
             PC__TRY(write(r, from, i - from, 1));
     }

@@ -34,8 +34,8 @@ struct pc__leaf_watch {
     int awaited;      /* gradients of the walk under way that have not come yet */
     int number;       /* for the set */
     bool given;       /* walks have brought the leaf's gradient; false: the set has put zeros in the place of none */
-    /* Where it is not given: [1], above 0 where others had one, whom the leaf's step follows; else a step leaves the leaf as
-     * it is. NULL: zeros are a gradient. */
+    /* Read where it is not given: [1], above 0 where others had one, whom the leaf's step follows; else a step leaves the
+     * leaf as it is. NULL: zeros are a gradient. */
     pc_tensor *others;
 };
 
