@@ -53,15 +53,23 @@ static pc_tensor *is_stepped(const pc_optimizer *o, int k)
     return pc_cast(o->work[k]->ndim ? number : pc_reshape(number, PC_SHAPE_SCALAR), PC_BOOL);
 }
 
+/* Of the parameter in place k and its slots, one after the other, so that one result at a time takes memory. */
+static pc_status choose(const pc_optimizer *o, int used, int k, pc_tensor *const *kept)
+{
+    pc_tensor *by = is_stepped(o, k);
+    pc_status status = by ? PC_OK : pc_error_last()->status;
+    for (int s = 0; s <= o->slots && status == PC_OK; s++)
+        PC_SCOPE {
+            pc_tensor *was = kept[s * used + k], *now = pc_where(by, o->work[place_of(s, used, k)], was);
+            status = now ? pc_copy(was, now) : pc_error_last()->status;
+        }
+    return status;
+}
+
 pc_status pc__optimizer_choose(const pc_optimizer *o, int used, pc_tensor *const *kept)
 {
-    for (int i = 0; i < (1 + o->slots) * used; i++) {
-        const int s = i / used, k = i % used;
-        if (!kept[i])
-            continue;
-        pc_tensor *stepped = o->work[place_of(s, used, k)];
-        pc_tensor *now = pc_where(is_stepped(o, k), stepped, kept[i]);
-        PC__TRY(now ? pc_copy(kept[i], now) : pc_error_last()->status);
-    }
+    for (int k = 0; k < used; k++)
+        if (kept[k])
+            PC__TRY(choose(o, used, k, kept));
     return PC_OK;
 }
