@@ -166,10 +166,12 @@ typedef struct pc_data_parallel pc_data_parallel;
 /* One network on several devices, PyTorch's DataParallel: replicas[0] is the one that is trained (its optimiser,
  * its files); the others are networks of the same kind, each on a device of its own, which in front of every
  * forward pass get its layers' modes, and its weights and buffers as far as they have changed, and have the parameters
- * frozen that it has. Several forward passes may come in front of a backward pass, as on one device. The modules are
- * the caller's and live as long. Where one can choose, a process a device (pc_ddp) is faster: weights do not travel,
- * and steps are recorded. The caller owns it. NULL: PC_ERR_ARGUMENT where replicas are not of one kind (their state
- * dicts' names and shapes), or there are none; PC_ERR_MEMORY. */
+ * frozen that it has. Several forward passes may come in front of a backward pass, as on one device, unless the
+ * program has a pointer to a weight (pc_data, pc_device_pointer; pc_map and pc_read leave none): it may write there any
+ * time, so that weight is copied each time, and the backward pass of an earlier forward pass that needs it fails. The
+ * modules are the caller's and live as long. Where one can choose, a process a device (pc_ddp) is faster: weights do
+ * not travel, and steps are recorded. The caller owns it. NULL: PC_ERR_ARGUMENT where replicas are not of one kind
+ * (their state dicts' names and shapes), or there are none; PC_ERR_MEMORY. */
 PC_API PC_MUST_USE pc_data_parallel *pc_data_parallel_new(pc_module *const *replicas, int count);
 PC_API void pc_data_parallel_free(pc_data_parallel *parallel);
 
