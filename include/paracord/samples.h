@@ -159,7 +159,7 @@ typedef struct pc_tar_options {
  * them, on all cores; arrays are all of one shape and dtype; labels int64. Where the files are not
  * compressed the loader knows the places of all members and reads those that it needs, in any order; compressed ones are
  * kept in memory, unpacked. The fingerprint is of names and sizes. At most 64 shards are open at a time; one that is opened
- * again and is not what it was (another file, size or time of change) is PC_ERR_FILE, the error of its batch.
+ * again and is not what it was (another size or time of change) is PC_ERR_FILE, the error of its batch.
  * PC_ERR_NOT_FOUND (no such files, or no samples), PC_ERR_FORMAT (no tar file, truncated, a label that is no number),
  * PC_ERR_UNSUPPORTED (a build without libarchive), PC_ERR_MEMORY (what is unpacked takes more than half of what is left).
  * A member that is damaged is the error of its batch. */

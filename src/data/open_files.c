@@ -59,10 +59,11 @@ static pc__taken_file keep(pc__open_files *f, int number, int fd)
     return taken;
 }
 
+/* Not by inode and device: some file systems over a network have other numbers of the same file later. */
 static bool is_same(const struct stat *a, const struct stat *b)
 {
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+    return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+           a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
 static pc_status open_again(const pc__seen_file *file, int *fd)

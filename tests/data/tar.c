@@ -357,6 +357,8 @@ static void shards_are_not_all_open_at_once(void **state)
         assert_ok(pc_read(b.x, x, sizeof x));
         for (int i = 0; i < 50 * 6; i++)
             assert_true(x[i] == (float)b.sample[i / 6]);
+        if (!n) /* other inodes alone are no change */
+            shell("cp -rp shards same && mv same/* shards");
     }
     shell("for i in shards/*.tar; do echo >>$i; done");
     while (pc_loader_next(loader, &b)) {
