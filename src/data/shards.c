@@ -117,18 +117,44 @@ static pc_status copy_bytes(pc__shards *s, const pc__shard_member *from, pc__sha
     return PC_OK;
 }
 
-/* Its bytes are another member's, which a sample has, or they are not at hand. */
+/* Its bytes are another member's, which a sample has, or they are not at hand: it has no name then. */
 static pc_status take_link(pc__shards *s, const char *link, pc__shard_member *m)
 {
     const pc__shard_member *target = find_target(s, link);
-    if (target && target != m && (target->bytes || m->kind != PC__MEMBER_LABEL)) {
+    if (target && (target->bytes || m->kind != PC__MEMBER_LABEL)) {
         m->size = target->size;
         m->offset = target->offset;
         return target->bytes ? copy_bytes(s, target, m) : PC_OK;
     }
     s->lacks = true;
     pc__free(m->name);
-    *m = (pc__shard_member){0};
+    m->name = NULL;
+    return PC_OK;
+}
+
+static pc_status take_own(pc__shards *s, pc__tar *tar, const pc__tar_member *member, pc__shard_member *m)
+{
+    m->size = member->size;
+    m->offset = m->kind == PC__MEMBER_LABEL ? -1 : member->offset;
+    return m->offset < 0 ? keep_bytes(s, tar, m) : PC_OK;
+}
+
+/* What was there goes last: it may be what a link leads to, or all that the sample has. */
+static pc_status put_member(pc__shards *s, pc__tar *tar, const pc__tar_member *member, pc__shard_member now,
+                            pc__shard_member *m)
+{
+    now.name = pc__strdup(member->name);
+    if (!now.name)
+        return PC_ERR_MEMORY;
+    const pc_status status = member->link ? take_link(s, member->link, &now) : take_own(s, tar, member, &now);
+    if (status != PC_OK || !now.name) {
+        pc__free(now.name);
+        return status;
+    }
+    s->kept -= m->bytes ? m->size : 0;
+    pc__free(m->bytes);
+    pc__free(m->name);
+    *m = now;
     return PC_OK;
 }
 
@@ -143,19 +169,8 @@ static pc_status take_member(pc__shards *s, pc__tar *tar, const pc__tar_member *
                         s->files.files[s->files.count - 1].path, member->name);
     if (m->name && rank > m->rank)
         return PC_OK;
-    s->kept -= m->bytes ? m->size : 0;
-    pc__free(m->bytes);
-    pc__free(m->name);
-    *m = (pc__shard_member){.rank = rank, .name = pc__strdup(member->name)};
-    if (!m->name)
-        return PC_ERR_MEMORY;
-    m->shard = s->files.count - 1;
-    m->kind = kind_of(ending);
-    if (member->link)
-        return take_link(s, member->link, m);
-    m->size = member->size;
-    m->offset = m->kind == PC__MEMBER_LABEL ? -1 : member->offset;
-    return m->offset < 0 ? keep_bytes(s, tar, m) : PC_OK;
+    return put_member(s, tar, member,
+                      (pc__shard_member){.rank = rank, .shard = s->files.count - 1, .kind = kind_of(ending)}, m);
 }
 
 static pc_status begin_sample(pc__shards *s, const char *name, size_t key)

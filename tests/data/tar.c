@@ -300,6 +300,34 @@ static void hard_links_are_members(void **state)
     }
 }
 
+/* One that leads nowhere leaves the sample what it has, and one may lead to the member whose place it takes. */
+static void hard_links_beside_members(void **state)
+{
+    (void)state;
+    needs_libraries();
+    shell(
+        "rm -rf beside && mkdir beside && cd beside && cp ../all/0002.npy 0001.b.npy && cp ../all/0002.cls 0001.cls && "
+        "cp 0001.cls 0001.b.cls && cp 0001.b.npy 0000.flac && ln 0000.flac 0001.c.npy && cp 0001.cls 0000.flac2 && "
+        "ln 0000.flac2 0001.d.cls && cp 0001.cls 0002.b.cls && ln 0002.b.cls 0002.cls && cp 0001.b.npy 0002.b.npy && "
+        "ln 0002.b.npy 0002.c.npy && tar --sort=name -cf ../beside.tar * && gzip -kf ../beside.tar");
+    static const char *const names[] = {"beside.tar", "beside.tar.gz"};
+    for (int i = 0; i < 2; i++) {
+        pc_loader *loader = OPEN(names[i], .x = "c.npy;b.npy", .y = "d.cls;cls;b.cls");
+        pc_batch b;
+        assert_not_null_ok(loader);
+        assert_int_equal(pc_loader_count(loader), 2);
+        assert_int_equal(pc_loader_skipped(loader), 0);
+        assert_true(pc_loader_next(loader, &b));
+        PC_SCOPE {
+            assert_true(pc_item(pc_min(b.x)) == 2 && pc_item(pc_max(b.x)) == 2);
+        }
+        int64_t y[2];
+        assert_ok(pc_read(b.y, y, sizeof y));
+        assert_true(y[0] == 2 && y[1] == 2);
+        pc_loader_free(loader);
+    }
+}
+
 /* Members of a file that is not compressed are read where they are. */
 static void a_file_that_shrinks_is_an_error_of_its_batch(void **state)
 {
@@ -413,6 +441,7 @@ int main(void)
         cmocka_unit_test(what_is_cut_off_is_told),
         cmocka_unit_test(samples_have_a_member_once),
         cmocka_unit_test(hard_links_are_members),
+        cmocka_unit_test(hard_links_beside_members),
         cmocka_unit_test(a_file_that_shrinks_is_an_error_of_its_batch),
         cmocka_unit_test(shards_are_not_all_open_at_once),
         cmocka_unit_test(changed_bytes_do_no_harm),
