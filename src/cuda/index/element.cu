@@ -3,7 +3,7 @@
 #include "cuda/runtime/fault.cuh"
 #include "cuda/index/element.h"
 #include "cuda/shared/dependent_launch.cuh"
-#include "cuda/shared/half.cuh"
+#include "cuda/shared/dtype.cuh"
 
 namespace
 {
@@ -149,26 +149,10 @@ struct sorted {
 
 template <class Way> void by_dtype(const pc__cuda_lists *p, int dtype, const void *base, const void *part, void *whole)
 {
-#define PC__OF(T) Way::run(p, static_cast<const T *>(base), static_cast<const T *>(part), static_cast<T *>(whole))
-    switch (dtype) {
-    case PC__CUDA_BOOL:
-        return PC__OF(bool);
-    case PC__CUDA_U8:
-        return PC__OF(uint8_t);
-    case PC__CUDA_I32:
-        return PC__OF(unsigned);
-    case PC__CUDA_I64:
-        return PC__OF(unsigned long long);
-    case PC__CUDA_F16:
-        return PC__OF(pc::f16);
-    case PC__CUDA_BF16:
-        return PC__OF(pc::bf16);
-    case PC__CUDA_F32:
-        return PC__OF(float);
-    default:
-        return PC__OF(double);
-    }
-#undef PC__OF
+    with_element(dtype, [&](auto element) {
+        typedef decltype(element) T;
+        Way::run(p, static_cast<const T *>(base), static_cast<const T *>(part), static_cast<T *>(whole));
+    });
 }
 
 } // namespace

@@ -4,7 +4,7 @@
 #include "cuda/index/element.h"
 #include "cuda/runtime/fault.cuh"
 #include "cuda/shared/dependent_launch.cuh"
-#include "cuda/shared/half.cuh"
+#include "cuda/shared/dtype.cuh"
 
 namespace
 {
@@ -88,22 +88,5 @@ bool pc__cuda_scatter_short(const pc__cuda_lists *p, int dtype, const void *base
 {
     if (p->inner != 1 || p->count > BYTES || p->count == 0)
         return false;
-    switch (dtype) {
-    case PC__CUDA_BOOL:
-        return start<bool>(p, base, part, whole);
-    case PC__CUDA_U8:
-        return start<uint8_t>(p, base, part, whole);
-    case PC__CUDA_I32:
-        return start<unsigned>(p, base, part, whole);
-    case PC__CUDA_I64:
-        return start<unsigned long long>(p, base, part, whole);
-    case PC__CUDA_F16:
-        return start<pc::f16>(p, base, part, whole);
-    case PC__CUDA_BF16:
-        return start<pc::bf16>(p, base, part, whole);
-    case PC__CUDA_F32:
-        return start<float>(p, base, part, whole);
-    default:
-        return start<double>(p, base, part, whole);
-    }
+    return with_element(dtype, [&](auto element) { return start<decltype(element)>(p, base, part, whole); });
 }
