@@ -482,7 +482,7 @@ const pc__row *pc__conv_own_row(const pc_stream *stream, const pc__conv_piece *p
 
 bool pc__conv_reads_planes(const pc__row *row, const pc__conv_piece *p)
 {
-    if (!is_half(p)) /* tiles would read them number by number, once for each tap where nothing is spread */
+    if (!is_half(p)) /* tiles can, but spread them number by number first */
         return row->run != tile_run || p->direction != PC__CONV_INPUT || p->s.pool > 1;
     return row->run == plain_run || row->run == direct_run || row->run == single_run || row->run == split_run;
 }

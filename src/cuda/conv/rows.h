@@ -31,7 +31,7 @@ bool pc__conv_is_plain_grouped(const pc__conv_piece *piece);
 /* The row that reads x in C order as it lies, where it takes the piece so, or NULL. */
 const pc__row *pc__conv_planes_row(const pc_stream *stream, const pc__conv_piece *piece);
 
-/* Whether the row's gradient is made of y, argmax and dy as they lie, in planes too. */
+/* Whether the row's gradient is best made of y, argmax and dy as they lie, in planes too. With floats any row can. */
 bool pc__conv_reads_planes(const pc__row *row, const pc__conv_piece *piece);
 
 /* notes.c: how the gradients are made, by direction; NULL: that one is not. NULL where there are none. */

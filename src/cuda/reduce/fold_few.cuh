@@ -10,7 +10,7 @@
 namespace
 {
 
-constexpr unsigned FEW_THREADS = 256, FEW_LANES = 32;
+constexpr unsigned FEW_THREADS = 256;
 
 /* The state of a warp's row, for the first lane: of each lane the first `count` of these EACH, which are 32 apart in the row; by the kind's
  * own way where it has one. */
@@ -56,10 +56,10 @@ __global__ void __launch_bounds__(FEW_THREADS)
 template <class F>
 void start_few(unsigned rows, unsigned n, const F &f, const typename F::type *in, cudaStream_t queue, int early)
 {
-    constexpr int MOST = PC__FEW_ELEMENTS / FEW_LANES;
-    const unsigned warps = FEW_THREADS / FEW_LANES;
-    (void)pc::start(n <= MOST / 2 * FEW_LANES ? fold_few<MOST / 2, F> : fold_few<MOST, F>, (rows + warps - 1) / warps,
-                    rows < warps ? rows * FEW_LANES : FEW_THREADS, queue, early, f, in, n, rows);
+    constexpr int MOST = PC__FEW_ELEMENTS / 32;
+    const unsigned warps = FEW_THREADS / 32;
+    (void)pc::start(n <= PC__FEW_ELEMENTS / 2 ? fold_few<MOST / 2, F> : fold_few<MOST, F>, (rows + warps - 1) / warps,
+                    rows < warps ? rows * 32 : FEW_THREADS, queue, early, f, in, n, rows);
 }
 
 } // namespace
