@@ -27,6 +27,12 @@ template <int POOL> __device__ inline place place_of(const pc__cuda_conv &s, lon
     return {image * s.h * s.w * s.c, row * s.sh - s.ph, column * s.sw - s.pw};
 }
 
+/* Out of line is what few layers need: for each of a thread's sums it would be most of the kernel. */
+__device__ __noinline__ float activated_apart(int kind, float x)
+{
+    return activated(kind, x);
+}
+
 template <class T> struct results {
     eight<T> y;
     eight<uint8_t> most;
@@ -48,29 +54,35 @@ __device__ inline results<T> finish(const pc__cuda_conv &s, const Tile &t, const
             most = more ? value : most;
             place = more ? i : place;
         }
-        most = activated(s.activation, most + bias[j]);
+        most += bias[j];
+        if (s.activation == ACTIVATION_RELU)
+            most = most < 0 ? 0.0f : most;
+        else if (s.activation != ACTIVATION_NONE)
+            most = activated_apart(s.activation, most);
         r.y.at[j] = T(most);
         r.most.at[j] = (uint8_t)mark_of(s, place, most);
     }
     return r;
 }
 
-/* The tile's results, [output][row], from shared memory to their planes. */
+/* The tile's results, [output][row], from shared memory to their planes: a thread has one pixel of some of them. */
 template <class T, int ROWS, int BN>
 __device__ inline void write_planes(const pc__cuda_conv &s, const result<T> &to, const T *y, const uint8_t *most,
                                     long long first)
 {
-    const int area = s.yh * s.yw;
-    const long long pixels = s.n * area;
-    for (int i = threadIdx.x; i < ROWS * BN; i += THREADS) {
-        const int row = i % ROWS, column = i / ROWS, o = blockIdx.y * BN + column;
-        const long long pixel = first + row;
-        if (pixel >= pixels || o >= s.o)
-            continue;
-        const long long at = pixel_at(s, pixel) + (long long)o * area;
-        to.y[at] = y[column * (ROWS + 2) + row];
+    static_assert(THREADS % ROWS == 0, "a thread stays at its pixel");
+    const int area = s.yh * s.yw, row = threadIdx.x % ROWS, left = s.o - (int)blockIdx.y * BN;
+    const long long pixel = first + row;
+    if (pixel >= s.n * area)
+        return;
+    const long long at = pixel_at(s, pixel) + (long long)blockIdx.y * BN * area;
+#pragma unroll 8
+    for (int column = threadIdx.x / ROWS; column < BN; column += THREADS / ROWS) {
+        if (column >= left)
+            return;
+        to.y[at + (long long)column * area] = y[column * (ROWS + 2) + row];
         if (to.argmax)
-            to.argmax[at] = most[column * (ROWS + 4) + row];
+            to.argmax[at + (long long)column * area] = most[column * (ROWS + 4) + row];
     }
 }
 

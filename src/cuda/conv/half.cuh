@@ -15,6 +15,7 @@ namespace
 
 constexpr int THREADS = 256, DEPTH = 32, EIGHT = 8, CHUNKS = DEPTH / EIGHT, STAGES = 4;
 constexpr int BLOCKS = 2; /* a multiprocessor's */
+constexpr int LEAST = 4;  /* steps that a part of a tile is worth, where parts are few */
 constexpr int NOWHERE = -(1 << 28);
 
 /* Eight numbers, 16 bytes. */
@@ -235,12 +236,21 @@ constexpr int width_of(int outputs)
     return outputs <= 32 ? 32 : 64;
 }
 
+/* A block adds the parts of a tile one after the other, two in the time of a step: the least of a part's steps and all parts. */
+inline int least_of(int steps)
+{
+    int least = LEAST;
+    while (2 * least * least < steps)
+        least++;
+    return least;
+}
+
 /* `rows` by `outputs` of each of `products`. */
 inline cut_tiles tiling_of(const pc__cuda_conv *s, long long rows, int outputs, int products, int depth)
 {
-    const int wide = width_of(outputs), high = THREADS * 32 / wide;
-    return {(rows + high - 1) / high * ((outputs + wide - 1) / wide) * products, high * wide,
-            (depth + DEPTH - 1) / DEPTH, LEAST_STEPS, BLOCKS * s->multiprocessors};
+    const int wide = width_of(outputs), high = THREADS * 32 / wide, steps = (depth + DEPTH - 1) / DEPTH;
+    return {(rows + high - 1) / high * ((outputs + wide - 1) / wide) * products, high * wide, steps, least_of(steps),
+            BLOCKS * s->multiprocessors};
 }
 
 inline bool on_16_bytes(const void *pointer)
