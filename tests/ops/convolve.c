@@ -251,6 +251,7 @@ static void as_by_the_book(void **state)
         {1, 16, 4, 9, 16, 3, 3, UNEVEN(2, 1, 1, 0, 1, 2, 16)},
         {10, 16, 16, 16, 16, 3, 3, OPTIONS(1, 0, 2, 8)}, /* weights whose sums a block walks */
         {1, 40, 9, 21, 40, 5, 5, OPTIONS(1, 2, 1, 40)},  /* channels that do not fill the last block, by 16 bytes */
+        {3, 16, 7, 7, 16, 5, 5, OPTIONS(1, 0, 1, 16)},   /* going back, more around the picture than it is wide */
     };
     static const pc_dtype dtypes[] = {PC_F32, PC_F64, PC_F16, PC_BF16};
     (void)state;

@@ -84,8 +84,9 @@ template <int COUNT> __device__ __forceinline__ unsigned inside_of(int first, in
 /* Windows of 3, 5 or 7 columns, one or two apart, not both apart and with gaps; and columns counted in 32 bits. */
 inline bool has_rows(const pc__cuda_groups &s, int pack)
 {
+    enum { SOME = 1 << 20 };
     return (s.kw == 3 || s.kw == 5 || s.kw == 7) && (s.sw == 1 || (s.sw == 2 && s.dw == 1)) && s.c % pack == 0 &&
-           s.pw <= s.w && s.pw >= -s.w && s.dw <= s.w && s.dw <= s.ow;
+           s.pw <= (s.w > SOME ? s.w : SOME) && s.pw >= -s.w && s.dw <= s.w && s.dw <= s.ow;
 }
 
 template <int V> struct constant {

@@ -93,10 +93,12 @@ __global__ void __launch_bounds__(THREADS, 2)
     });
 }
 
-/* Rows that a thread has at once share what they see, but where windows are steps apart. */
-inline int rows_at_once(const pc__cuda_groups &s)
+/* Rows that a thread has at once share what they see, but where windows are steps apart. What threads are few for has one of
+ * them: each computes half as long. */
+template <int N> int rows_at_once(const pc__cuda_groups &s)
 {
-    return s.sw == 1 && s.sh == 1 ? 2 : 1;
+    enum { FEW = 1 << 14 /* threads: four warps of a multiprocessor */ };
+    return s.sw == 1 && s.sh == 1 && s.n * s.oh * strips_of(s) * (s.c / N) > 2 * FEW ? 2 : 1;
 }
 
 /* How the work is cut: `groups` of blocks with some packs of channels each, side by side. */
@@ -113,7 +115,7 @@ void cut_out(const pc__cuda_groups &s, bool wide, int high, int broad, int line,
 {
     way->lanes = lanes_of_units<T, N>(s, wide, line / (N * (int)sizeof(T)));
     way->groups = (s.c + way->lanes * N - 1) / (way->lanes * N);
-    cut_tiles(s, high, broad, rows_at_once(s), s.kh, &way->by);
+    cut_tiles(s, high, broad, rows_at_once<N>(s), s.kh, &way->by);
     way->blocks = s.n * way->by.down * way->by.across;
     way->bytes = weight_bytes<T, N>(s, way->lanes) + (size_t)way->by.pixels * way->lanes * N * sizeof(T);
 }
@@ -125,7 +127,7 @@ template <class T, int N> long long time_of_stay(const pc__cuda_groups &s, shari
     way->bytes += (size_t)way->by.pixels * way->lanes * N * sizeof(T);
     if (way->bytes > TILES_MOST)
         return LLONG_MAX;
-    const int rows = way->threads / way->lanes, at_once = rows_at_once(s), in = blocks_in(way->bytes);
+    const int rows = way->threads / way->lanes, at_once = rows_at_once<N>(s), in = blocks_in(way->bytes);
     const int strips = way->by.high / at_once * (int)way->by.strips.by, products = PLACES * at_once * s.kw * s.kw;
     const long long tiles = way->blocks;
     way->blocks = held_blocks(tiles, way->groups, in);
@@ -196,7 +198,7 @@ template <class T, int N> bool launch_packs(const pc__cuda_groups &s, operands<T
         if constexpr (N <= NARROW || K == 3) {
             auto kernel = depthwise_tiles<T, N, K, S, 1>;
             if constexpr (S == 1)
-                kernel = rows_at_once(s) == 2 ? depthwise_tiles<T, N, K, S, 2> : kernel;
+                kernel = rows_at_once<N>(s) == 2 ? depthwise_tiles<T, N, K, S, 2> : kernel;
             (void)pc::start_grid(kernel, grid, threads, way.bytes, s.queue, s.early, s, of, way.by);
         }
     });
