@@ -11,7 +11,7 @@
 namespace
 {
 
-constexpr int THREADS = 256, AT_ONCE = 4;
+constexpr int THREADS = 256, AT_ONCE = 4, HIGH = 4 /* threads of a column */;
 
 template <class T, class Order> struct best {
     T value;
@@ -193,6 +193,38 @@ __global__ void __launch_bounds__(THREADS) singles(const __grid_constant__ pc__c
     out_places[id] = a.place;
 }
 
+/* The same by HIGH threads for each column: where these are too few to occupy the chip, and long. */
+template <class T, class Order>
+__global__ void __launch_bounds__(THREADS)
+    high_singles(const __grid_constant__ pc__cuda_reduction r, const T *in, T *out, int64_t *out_places)
+{
+    constexpr int WIDE = THREADS / HIGH;
+    __shared__ best<pc::math<T>, Order> bests[HIGH][WIDE];
+    pc::wait_for_earlier();
+    const int x = threadIdx.x % WIDE, y = threadIdx.x / WIDE;
+    const int64_t id = static_cast<int64_t>(blockIdx.x) * WIDE + x, column = min(id, r.outer * r.inner - 1),
+                  outer = quotient(column, r.inner);
+    const T *first = in + outer * r.reduced * r.inner + (column - outer * r.inner);
+    const best<T, Order> own = scan<Order>(first, r.inner, 0, r.reduced, y, HIGH);
+    best<pc::math<T>, Order> a = {own.value, own.place};
+    bests[y][x] = a;
+    __syncthreads();
+    if (y > 0 || id != column)
+        return;
+#pragma unroll
+    for (int k = 1; k < HIGH; k++)
+        meet(a, bests[k][x].value, bests[k][x].place);
+    put(out, id, a.value);
+    out_places[id] = a.place;
+}
+
+/* Whether columns of one thread each are so. */
+inline bool are_high(const pc__cuda_reduction *r)
+{
+    enum { SHORT = 32, FULL = 1 << 17 };
+    return r->reduced > SHORT && r->outer * r->inner < FULL;
+}
+
 template <class T, class Order>
 void extreme(const pc__cuda_reduction *r, const void *from, const int64_t *places, void *to, int64_t *out_places)
 {
@@ -212,6 +244,10 @@ void extreme(const pc__cuda_reduction *r, const void *from, const int64_t *place
         go(rows_of_results<T, Order>, row_blocks, threads);
     else if (r->layout == PC__REDUCE_COLUMNS)
         go(columns<T, Order>, tiles * r->outer * r->parts, r->threads);
+    else if (!places && are_high(r))
+        (void)pc::start(high_singles<T, Order>,
+                        static_cast<unsigned>((r->outer * r->inner + THREADS / HIGH - 1) / (THREADS / HIGH)), THREADS,
+                        r->queue, r->early, *r, in, out, out_places);
     else
         go(singles<T, Order>, (r->outer * r->inner + THREADS - 1) / THREADS, THREADS);
 }
