@@ -17,7 +17,7 @@ static pc_status extreme(int op, pc_tensor *t, unsigned mask, bool keepdim, bool
         return (*index = pc_zeros(pc_shape_of(a.ndim, a.shape), PC_I64, pc_tensor_device(t))) ? PC_OK : PC_ERR_MEMORY;
     a.whole = whole;
     a.places = !value;
-    return pc__reduce_once(op, t, mask, keepdim, PC__GAPS_STATES, a, (pc_tensor * *[]){value, index});
+    return pc__reduce_once(op, t, mask, keepdim, PC__GAPS_EXTREMES, a, (pc_tensor * *[]){value, index});
 }
 
 pc_status pc__infer_max(pc_call *call, pc__meta *out)

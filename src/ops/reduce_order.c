@@ -67,8 +67,9 @@ static lie lie_of(const pc_tensor *t, unsigned mask)
 }
 
 /* Whether CUDA reduces t to maxima, norms and the like with its gaps: what is reduced is one dimension to memory, and is long and alone, or
- * short and not side by side, in no case where that would be slow. */
-static bool takes_gaps(const pc_tensor *t, unsigned mask)
+ * short and not side by side, in no case where that would be slow. Extremes have results side by side in a block (with_gaps() of
+ * cuda/reduce/short.c), of which there must be enough for the chip. */
+static bool takes_gaps(const pc_tensor *t, unsigned mask, pc__gaps gaps)
 {
     enum { LONG = 4096, FEW = 1 << 18, MANY = 32768 };
     if (t->storage->device.type != PC_CUDA || !pc__reduce_is_run(t, mask))
@@ -76,8 +77,10 @@ static bool takes_gaps(const pc_tensor *t, unsigned mask)
     const lie l = lie_of(t, mask);
     if (l.runs > 1 || l.results > INT32_MAX / 32 || l.reduced > INT32_MAX / 512)
         return false;
-    return l.step <= l.least ? l.reduced <= LONG || l.results >= LONG
-                             : l.results >= MANY || l.reduced * l.results <= FEW;
+    if (l.step <= l.least)
+        return l.reduced <= LONG || l.results >= LONG;
+    const bool beside = gaps == PC__GAPS_EXTREMES && l.beside == l.least && l.results >= LONG;
+    return beside || l.results >= MANY || l.reduced * l.results <= FEW;
 }
 
 /* Whether CUDA sums a view, what is reduced last, with its gaps: neighbours in memory are of one result, or are those of
@@ -188,7 +191,7 @@ pc_tensor *pc__reduce_in_memory_order(pc_tensor *t, unsigned *mask, pc__gaps gap
     pc_tensor *lies = t && gaps == PC__GAPS_SUMS ? where_it_lies(t, mask) : NULL;
     if (lies)
         return lies;
-    if (t && gaps == PC__GAPS_STATES && !pc__is_dense(t) && takes_gaps(t, *mask))
+    if (t && gaps != PC__GAPS_SUMS && !pc__is_dense(t) && takes_gaps(t, *mask, gaps))
         return t;
     if (t && gaps == PC__GAPS_SUMS && pc__reduce_gapped_run(t, *mask))
         return t;
@@ -201,8 +204,8 @@ pc_tensor *pc__reduce_in_memory_order(pc_tensor *t, unsigned *mask, pc__gaps gap
             order->dim[j - 1] = d;
         }
     /* Of few numbers it takes longer to put results in order than to read what they are of as it lies. */
-    if (gaps == PC__GAPS_STATES && pc__count(t->ndim, t->shape) <= FEW_NUMBERS && !keeps_order(t, *mask, order) &&
-        takes_gaps(t, *mask)) {
+    if (gaps != PC__GAPS_SUMS && pc__count(t->ndim, t->shape) <= FEW_NUMBERS && !keeps_order(t, *mask, order) &&
+        takes_gaps(t, *mask, gaps)) {
         set_own_order(t, order);
         return t;
     }

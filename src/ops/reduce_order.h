@@ -13,8 +13,9 @@ unsigned pc__reduce_longest_run(const pc_tensor *t, unsigned mask);
 /* Whether the dimensions in the mask are side by side, but for those of one element. */
 bool pc__reduce_is_run(const pc_tensor *t, unsigned mask);
 
-/* Inputs with gaps that kernels read on CUDA: of reductions to one state, or of sums, which take more of them. */
-typedef enum pc__gaps { PC__GAPS_STATES, PC__GAPS_SUMS } pc__gaps;
+/* Inputs with gaps that kernels read on CUDA: of reductions to one state, of extremes, which take more of them, or of sums, which
+ * take most. */
+typedef enum pc__gaps { PC__GAPS_STATES, PC__GAPS_EXTREMES, PC__GAPS_SUMS } pc__gaps;
 
 /* Of a tensor with gaps what sums off CUDA reduce first where it lies: rows without gaps, or what is in front of them, as one
  * dimension to memory. 0: they do not, or it has none. */

@@ -66,6 +66,44 @@ static void rows_beside_each_other(void **state)
     assert_no_leak();
 }
 
+/* Maxima along the middle and where they are, the first of equals; with `gap` more columns in memory. */
+static void check_places(int outer, int rows, int width, int gap, pc_dtype dtype)
+{
+    const int line = width + gap, results = outer * width;
+    int64_t *values = malloc(sizeof *values * (size_t)(outer * rows * line));
+    int64_t *most = malloc(sizeof *most * (size_t)results), *place = calloc((size_t)results, sizeof *place);
+    assert_true(values && most && place);
+    for (int i = 0; i < outer * rows * line; i++)
+        values[i] = (int64_t)i * 7919 % 241;
+    for (int i = 0; i < results; i++) {
+        const int64_t *x = values + (int64_t)(i / width) * rows * line + gap + i % width;
+        for (int r = 1; r < rows; r++)
+            place[i] = x[r * line] > x[place[i] * line] ? r : place[i];
+        most[i] = x[place[i] * line];
+    }
+    PC_SCOPE {
+        pc_tensor *x = pc_cast(pc_from_data(values, PC_SHAPE(outer, rows, line), PC_I64, test_device()), dtype), *at;
+        pc_tensor *got = pc_max_dim(pc_slice(x, 2, gap, line, 1), 1, false, &at);
+        pc_tensor *want = pc_from_data(most, PC_SHAPE(outer, width), PC_I64, test_device());
+        assert_close(pc_item(pc_sum(pc_ne(pc_cast(got, PC_I64), want))), 0, 0);
+        want = pc_from_data(place, PC_SHAPE(outer, width), PC_I64, test_device());
+        assert_close(pc_item(pc_sum(pc_ne(at, want))), 0, 0);
+    }
+    free(values);
+    free(most);
+    free(place);
+}
+
+static void maxima_of_columns(void **state)
+{
+    (void)state;
+    check_places(168, 37, 100, 0, PC_F32); /* some threads for each */
+    check_places(3, 34, 6001, 0, PC_BF16);
+    check_places(33, 40, 130, 5, PC_F32); /* beside each other, with gaps */
+    check_places(1, 300, 4100, 3, PC_F16);
+    assert_no_leak();
+}
+
 static void many_narrow_matrices(void **state)
 {
     (void)state;
@@ -117,6 +155,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(whole_and_ragged_widths),
                                        cmocka_unit_test(rows_beside_each_other), cmocka_unit_test(many_narrow_matrices),
-                                       cmocka_unit_test(many_integers)};
+                                       cmocka_unit_test(maxima_of_columns), cmocka_unit_test(many_integers)};
     return cmocka_run_group_tests_name("ops.reduce_large", tests, NULL, NULL);
 }
