@@ -73,7 +73,8 @@ static bool few_supports(const pc_stream *stream, const void *of)
 static bool is_for_units(const pc__cuda_gemm *g)
 {
     enum { PACK = 8 };
-    const bool one = g->activation == PC_ACTIVATION_NONE || g->activation == PC_ACTIVATION_RELU;
+    const bool gelu = g->activation == PC_ACTIVATION_GELU || g->activation == PC_ACTIVATION_GELU_TANH;
+    const bool one = g->activation == PC_ACTIVATION_NONE || g->activation == PC_ACTIVATION_RELU || gelu;
     const bool rows = g->n % PACK == 0 && g->k % PACK == 0 && g->a_rs % PACK == 0 && (g->m == 1 || g->a_rs >= g->k);
     return one && rows && pc__is_half((pc_dtype)g->dtype) && ((uintptr_t)g->a | (uintptr_t)g->b) % 16 == 0 &&
            !pc__cuda_lt_missing();
