@@ -255,7 +255,7 @@ static void any_channels(void **state)
         {120, 600, 1, 0}, {500, 135, 1, 0}, {530, 130, 1, 0}, {16, 11, 48, 0},  {2, 6, 1200, 2}, {1, 3, 8209, 0},
         {1, 11, 2053, 0}, {7, 3, 1009, 0},  {3, 21862, 1, 0}, {11, 6101, 1, 0}, {720, 98, 1, 0}, {9, 16386, 1, 0},
         {5, 16387, 1, 0}, {900, 74, 1, 0},  {5, 6, 24, 0},    {4, 3, 56, 0},    {10, 2, 18, 0},  {4, 33, 2051, 0},
-        {5, 32, 1664, 0}, {300, 35, 28, 0}, {9, 140, 256, 0}};
+        {5, 32, 1664, 0}, {300, 35, 28, 0}, {9, 140, 256, 0}, {9, 2, 1024, 0}};
     for (int i = 0; i < PC__COUNT(shapes); i++)
         for (int stored = 0; stored < (shapes[i].groups ? 1 : 2); stored++) {
             plain(&shapes[i], stored);
@@ -333,6 +333,21 @@ static void check_other_rows(int rows, int n, const way *w, bool centered)
 {
     plain_rows(rows, n, centered);
     check_rows(rows, n, w, centered);
+}
+
+/* A row of one number is its bias, whatever the number: its gradient is 0, not what rounding leaves of one. */
+static void rows_of_one_number(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = pc_randn(PC_SHAPE(300, 1), PC_F32, test_device()),
+                  *weight = pc_rand(PC_SHAPE(1), PC_F32, test_device());
+        pc_tensor *g = pc_randn(PC_SHAPE(300, 1), PC_F32, test_device());
+        assert_ok(pc_require_grad(x, true));
+        assert_ok(pc_backward_with(pc_fn_layer_norm(x, PC_SHAPE(1), weight, NULL, 1e-5), g));
+        assert_close(pc_item(pc_max(pc_abs(pc_grad(x)))), 0, 0);
+    }
+    assert_no_leak();
 }
 
 /* Rows that a device keeps in a warp, in a block, or reads again; on 16 bytes and not; few and many. */
@@ -476,9 +491,11 @@ static void long_rows(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(bad_rows),    cmocka_unit_test(bad_channels),  cmocka_unit_test(any_channels),
-    cmocka_unit_test(any_rows),    cmocka_unit_test(far_from_zero), cmocka_unit_test(nothing),
-    cmocka_unit_test(any_threads), cmocka_unit_test(long_rows),
+    cmocka_unit_test(bad_rows),     cmocka_unit_test(bad_channels),
+    cmocka_unit_test(any_channels), cmocka_unit_test(rows_of_one_number),
+    cmocka_unit_test(any_rows),     cmocka_unit_test(far_from_zero),
+    cmocka_unit_test(nothing),      cmocka_unit_test(any_threads),
+    cmocka_unit_test(long_rows),
 };
 
 int main(void)

@@ -92,6 +92,10 @@ void PC__K(norm_backward_lot)(const pc__norm_lot *l, const float *mean, const fl
     for (int64_t i = 0; dx && i < width; i += W) {
         vec a, b;
         means(l, g + i, x + i, &a, &b);
+        if (n == 1 && l->centered) { /* as lone_dx (norm_rows.inc) */
+            AT(g + i) = LOAD(r + i) * ((LOAD(g + i) - LOAD(g + i)) * SPLAT(l->weight[0]) - LOAD(x + i) * b);
+            continue;
+        }
         for (int64_t c = i; c < size; c += ROWS)
             AT(g + c) = LOAD(r + i) * (LOAD(g + c) * SPLAT(l->weight[c / ROWS]) - a - LOAD(x + c) * b);
     }

@@ -18,7 +18,8 @@ constexpr int blocks_of = LANES > ONE_BLOCK || N > 1 || sizeof(T) == 8 ? 1
                           : sizeof(T) == 2                             ? 3
                                                                        : 4;
 
-/* Sums with products are fma by name: a compiler's own choice would differ between dtypes of the gradient.
+/* Sums with products are fma by name: a compiler's own choice would differ between dtypes of the gradient. But g w is rounded
+ * both times, so that nothing is left of it where a row is one number.
  * With x' = (x - mean) rstd: dx = rstd (g w - mean(g w) - x' mean(g w x')). */
 template <class T, class G, int LANES, int N, int W>
 __global__ void __launch_bounds__(threads_of<LANES>, blocks_of<T, LANES, N>) held(pc__cuda_norm_rows r)
@@ -54,7 +55,7 @@ __global__ void __launch_bounds__(threads_of<LANES>, blocks_of<T, LANES, N>) hel
 #pragma unroll
             for (int j = 0; j < W; j++) {
                 const M off = (x.at[j] - mean) * rstd, gw = g.at[j] * w.at[j];
-                first = fma(g.at[j], w.at[j], first);
+                first += gw;
                 second = fma(gw, off, second);
                 dweight[i].at[j] = fma(g.at[j], off, dweight[i].at[j]);
                 dbias[i].at[j] += g.at[j];
@@ -70,7 +71,7 @@ __global__ void __launch_bounds__(threads_of<LANES>, blocks_of<T, LANES, N>) hel
             numbers<M, W> dx;
 #pragma unroll
             for (int j = 0; j < W; j++)
-                dx.at[j] = rstd * fma((mean - x.at[j]) * rstd, second, fma(g.at[j], w.at[j], -first));
+                dx.at[j] = rstd * fma((mean - x.at[j]) * rstd, second, g.at[j] * w.at[j] - first);
             put<T, W>(r.dx, row * n + (i * lanes + lane) * W, dx);
         }
     }
