@@ -140,19 +140,21 @@ static bool is_askew(const loop *l, int k, int64_t n)
     return askew && l->strides[k][l->ndim - 1] == 1;
 }
 
-/* How many elements make a pack, or 1 where 16-byte accesses would cross rows, or the result's be misaligned, or are few. */
+/* How many elements make a pack, or 1 where 16-byte accesses would cross rows, or the result's be misaligned, or are few: packs
+ * of which a thread reads an operand element by element pay where there are threads enough. */
 static int64_t pack_of(const loop *l)
 {
+    enum { FEW_ASKEW = 1 << 17 };
     size_t widest = 1;
     for (int k = 0; k < l->operands; k++)
         widest = PC__MAX(widest, l->size[k]);
-    const int64_t n = pack_for(widest);
+    const int64_t n = pack_for(widest), elements = pc__count(l->ndim, l->shape);
     const int last = l->ndim - 1;
-    if (pc__count(l->ndim, l->shape) <= l->few || l->shape[last] < n || (l->ndim > 1 && l->shape[last] % n) ||
-        l->strides[0][last] != 1 || is_askew(l, 0, n))
+    if (elements <= l->few || l->shape[last] < n || (l->ndim > 1 && l->shape[last] % n) || l->strides[0][last] != 1 ||
+        is_askew(l, 0, n))
         return 1;
     for (int k = 0; k < l->operands; k++)
-        if (l->strides[k][last] > 1)
+        if (l->strides[k][last] > 1 || (elements <= FEW_ASKEW && is_askew(l, k, n)))
             return 1;
     return n;
 }
