@@ -13,7 +13,8 @@ typedef struct pc__matmul_attributes {
 pc_tensor *pc__matmul_wide(pc_tensor *a, pc_tensor *b);
 pc_tensor *pc__sum_wide(pc_tensor *a, pc_shape dims);
 
-/* a b, which lies as `of` does: the gradient of a transposed view is one, too, and what was transposed takes it as it comes. */
+/* a b, which lies as `of` does, but where that would be many products for one: the gradient of a transposed view is one, too, and
+ * what was transposed takes it as it comes. */
 pc_tensor *pc__matmul_as(pc_tensor *a, pc_tensor *b, const pc__meta *of);
 
 #endif

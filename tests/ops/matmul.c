@@ -101,7 +101,37 @@ static void gradients_of_one_operand(void **state)
     assert_no_leak();
 }
 
+/* Matrices of few rows, all times one, whose rows do not go on from one to the next, are one product of copies: as the products and
+ * gradients of their contiguous copies. Numbers are small integers, whose sums are exact in any order. */
+static void slight_matrices_of_a_batch(void **state)
+{
+    (void)state;
+    enum { BATCH = 70, ROWS = 3, K = 509, N = 120 };
+    static float y[2][BATCH * ROWS * N], da[2][BATCH * ROWS * K], db[2][K * N];
+    PC_SCOPE {
+        pc_tensor *columns = pc_floor(pc_mul_scalar(pc_rand(PC_SHAPE(BATCH, K, ROWS), PC_F32, test_device()), 8));
+        pc_tensor *b = pc_floor(pc_mul_scalar(pc_rand(PC_SHAPE(K, N), PC_F32, test_device()), 8));
+        pc_tensor *turned = pc_transpose(columns, 1, 2), *of[] = {turned, pc_contiguous(turned)};
+        pc_tensor *seed = pc_floor(pc_mul_scalar(pc_rand(PC_SHAPE(BATCH, ROWS, N), PC_F32, test_device()), 4));
+        for (int whole = 0; whole < 2; whole++) {
+            pc_tensor *a = of[whole], *own = pc_clone(b);
+            assert_ok(pc_require_grad(a, true));
+            assert_ok(pc_require_grad(own, true));
+            pc_tensor *product = pc_matmul(a, own);
+            assert_ok(pc_backward_with(product, seed));
+            assert_ok(pc_read(product, y[whole], sizeof y[0]));
+            assert_ok(pc_read(pc_contiguous(pc_grad(a)), da[whole], sizeof da[0]));
+            assert_ok(pc_read(pc_grad(own), db[whole], sizeof db[0]));
+        }
+    }
+    assert_memory_equal(y[0], y[1], sizeof y[0]);
+    assert_memory_equal(da[0], da[1], sizeof da[0]);
+    assert_memory_equal(db[0], db[1], sizeof db[0]);
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(slight_matrices_of_a_batch),
     cmocka_unit_test(precision_is_a_choice),
     cmocka_unit_test(bad_input),
     cmocka_unit_test(large_products),
