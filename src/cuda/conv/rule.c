@@ -367,13 +367,23 @@ bool pc__conv_is_for_tiles(const pc__conv_shape *s)
     return s->direction != PC__CONV_WEIGHTS || s->groups <= 1 || g.out < WIDE;
 }
 
+/* Products up to which tiles take less time than cuDNN, where groups are whole accesses of eight: it has kernels for each
+ * group, and tiles of long sums are few. */
+static double most_of_eights(const pc__conv_shape *s, const group *g)
+{
+    enum { LONG = 1536 };
+    static const double GROUP = 7e7, OF_LONG = 1e7, EACH = 50;
+    return (g->in * taps_of(s) >= LONG ? OF_LONG : GROUP) * groups_of(s) + EACH * numbers_of(s);
+}
+
 /* What cuDNN copies takes it longer the more there is. */
 bool pc__conv_is_for_tiles_of_halves(const pc__conv_shape *s)
 {
     static const double LEAST = 1.2e9, EACH = 200, MOST = 1 << 27 /* floats of both pictures */;
     const group g = group_of(s);
+    const bool eights = g.in % 8 == 0 && g.out % 8 == 0;
     return s->groups > 1 && !has_group_of_cudnns(&g) && numbers_of(s) <= MOST &&
-           products_of_tiles(s, &g) <= LEAST + EACH * numbers_of(s);
+           products_of_tiles(s, &g) <= (eights ? most_of_eights(s, &g) : LEAST + EACH * numbers_of(s));
 }
 
 /* By the products that its tiles make, whole or not; with a stride the input's gradient tries taps in vain. The limits
