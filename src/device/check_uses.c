@@ -82,21 +82,23 @@ static int trim(storage_uses *storage, const pc__access *newer, const pc__clock 
 {
     int kept = 0, split = 0;
     for (int i = 0; i < storage->count; i++) {
-        pc__access use = storage->uses[i];
-        if (pc__clock_knows(pc__hb_host(), use.stream, use.ticket))
+        pc__access *use = &storage->uses[i];
+        if (pc__clock_knows(pc__hb_host(), use->stream, use->ticket))
             continue;
-        if (replaces(newer, &use, clock)) {
-            bool left = use.begin<newer->begin, right = use.end> newer->end;
+        if (replaces(newer, use, clock)) {
+            bool left = use->begin<newer->begin, right = use->end> newer->end;
             if (!left && !right)
                 continue;
             if (left && right)
                 split++;
             else if (left)
-                use.end = newer->begin;
+                use->end = newer->begin;
             else
-                use.begin = newer->end;
+                use->begin = newer->end;
         }
-        storage->uses[kept++] = use;
+        if (kept != i) /* mostly all stay where they are */
+            storage->uses[kept] = *use;
+        kept++;
     }
     total -= (size_t)(storage->count - kept);
     storage->count = kept;
