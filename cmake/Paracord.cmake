@@ -99,9 +99,17 @@ endforeach()
 if(PARACORD_SANITIZE)
   # Executables are 40 MB each then, a third of which would be relocated at each start.
   set(program $<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>)
-  if(PARACORD_SANITIZE STREQUAL "thread" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
-    # Each access of memory calls it: in a fifth less of the time where it is part of the program. What is opened has it from there.
-    add_link_options($<${program}:-fsanitize=thread> $<${program}:-static-libtsan> $<${program}:LINKER:--export-dynamic>)
+  if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    # Each access of memory calls the thread sanitizer, functions with arrays the other one: in a fifth less of the time, and in a
+    # tenth, where it is part of the program. What is opened has it from there.
+    set(inside -static-libasan)
+    set(opened -fsanitize=undefined)
+    if(PARACORD_SANITIZE STREQUAL "thread")
+      set(inside -static-libtsan)
+      set(opened)
+    endif()
+    add_link_options("$<${program}:-fsanitize=${PARACORD_SANITIZE};${inside};LINKER:--export-dynamic>"
+      "$<$<NOT:${program}>:${opened}>")
   else()
     add_link_options(-fsanitize=${PARACORD_SANITIZE})
   endif()
