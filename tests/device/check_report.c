@@ -5,6 +5,7 @@
 #include <paracord/check.h>
 #include <paracord/memory.h>
 #include <pthread.h>
+#include <time.h>
 
 enum { STREAMS = 4 };
 
@@ -221,8 +222,11 @@ static void many_threads(void **state)
 
 static void *switch_it(void *stop)
 {
-    for (int i = 0; !atomic_load((atomic_bool *)stop); i++)
+    const struct timespec pause = {.tv_nsec = 100000};
+    for (int i = 0; !atomic_load((atomic_bool *)stop); i++) {
         pc_check_streams(i & 1);
+        nanosleep(&pause, NULL);
+    }
     return NULL;
 }
 
