@@ -164,7 +164,7 @@ pc_status pc__grad_mul(pc__grad *grad)
     return PC_OK;
 }
 
-/* d(a / b) = da / b - a db / b^2 */
+/* d(a / b) = da / b - a db / b^2, where g a / b alone may be more than float16 has. */
 pc_status pc__grad_div(pc__grad *grad)
 {
     pc_tensor *g = grad->out_grad[0], *a = grad->in[0], *b = grad->in[grad->n_in - 1];
@@ -176,5 +176,5 @@ pc_status pc__grad_div(pc__grad *grad)
     if (!grad->needs[grad->n_in - 1])
         return PC_OK;
     pc_tensor *ratio = number ? pc__with_number(PC__OP_div, b, number->value, true) : pc_div(a, b);
-    return pass(grad, grad->n_in - 1, pc_neg(pc_div(pc_mul(g, ratio), b)));
+    return pass(grad, grad->n_in - 1, pc_neg(pc_mul(g, pc_div(ratio, b))));
 }

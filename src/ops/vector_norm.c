@@ -135,6 +135,15 @@ static pc_tensor *along_cubes(pc_tensor *g, pc_tensor *x, pc_tensor *value, cons
     return pc__as_dtype(each, (pc_dtype)in->dtype);
 }
 
+/* Of order 2. In 16 bits x is divided first: g divided by a small norm may be more than float16 has, though the gradient is not. */
+static pc_tensor *along_squares(pc_tensor *g, pc_tensor *x, pc_tensor *value, const pc__reduce_attributes *a,
+                                const pc__meta *in)
+{
+    if (!pc__is_half((pc_dtype)in->dtype))
+        return pc_mul(x, pc__reduce_spread(gated(pc_div(g, value), value), a, in));
+    return pc_mul(pc_div(x, pc__reduce_spread(pc__reduce_divisor(value), a, in)), pc__reduce_spread(g, a, in));
+}
+
 /* d|x| = sign(x); of order 2 x / norm, 0 where that is 0. */
 pc_status pc__grad_norm(pc__grad *grad)
 {
@@ -145,7 +154,7 @@ pc_status pc__grad_norm(pc__grad *grad)
     if (a->norm == PC__NORM_SUM)
         each = pc_mul(pc_sign(x), pc__reduce_spread(g, a, in));
     else if (a->norm == PC__NORM_ROOT)
-        each = pc_mul(x, pc__reduce_spread(gated(pc_div(g, value), value), a, in));
+        each = along_squares(g, x, value, a, in);
     else if (a->norm == PC__NORM_CUBE_ROOT)
         each = along_cubes(g, x, value, a, in);
     else

@@ -356,9 +356,40 @@ static void every_number(void **state)
     assert_no_leak();
 }
 
+/* Gradients that float16 has, though the gradient of the result divided by a small number is more than that; and 0 where the
+ * number is. */
+static void gradients_that_fit(void **state)
+{
+    enum { NORM, STD, QUOTIENT, KINDS };
+    static const float want[KINDS][2] = {{4915.2f, 6553.6f}, {-4096, 4096}, {-819.2f, -1638.4f}};
+    (void)state;
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int zero = 0; zero < (kind == QUOTIENT ? 1 : 2); zero++)
+            PC_SCOPE {
+                const float numbers[] = {kind == QUOTIENT ? 100.0f
+                                         : zero           ? 0.0f
+                                                          : 0.06f,
+                                         kind == QUOTIENT ? 50.0f
+                                         : zero           ? 0.0f
+                                                          : 0.08f};
+                pc_tensor *x = pc_cast(pc_from_data(numbers, PC_SHAPE(2), PC_F32, test_device()), PC_F16);
+                assert_ok(pc_require_grad(x, true));
+                pc_tensor *top =
+                    pc_cast(pc_from_data((float[]){1000, 500}, PC_SHAPE(2), PC_F32, test_device()), PC_F16);
+                pc_tensor *y = kind == NORM ? pc_norm(x, 2) : kind == STD ? pc_std(x, 0) : pc_div(top, x);
+                assert_ok(pc_backward_with(y, pc_full(pc_tensor_shape(y), 8192, PC_F16, test_device())));
+                float got[2];
+                assert_ok(pc_read(pc_cast(pc_grad(x), PC_F32), got, sizeof got));
+                for (int i = 0; i < 2; i++)
+                    assert_close((double)got[i], zero ? 0 : (double)want[kind][i], zero ? 0 : 10);
+            }
+    assert_no_leak();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(gradients_that_fit, close_scopes),
         cmocka_unit_test_teardown(promotion_as_pytorch, close_scopes),
         cmocka_unit_test_teardown(every_number, close_scopes),
         cmocka_unit_test_teardown(ops_as_pytorch, close_scopes),
