@@ -136,7 +136,7 @@ static pc_status add_up(pc__fit *fit, pc_tensor *outputs, pc_tensor *loss, const
     if (!batch->part)
         return PC_OK;
     if (!fit->counts)
-        return pc__sum_add(fit->tally.sums, 0, loss, batch->n);
+        return pc__sum_loss(fit->tally.sums, loss, batch);
     pc_tensor *y = batch->y;
     if (!fit->judge.named)
         PC_NO_GRAD {

@@ -107,7 +107,8 @@ bool pc__judge_may_count(const pc__judge *j, const pc_loader *loader)
 
 enum { LOSS, CORRECT, IGNORED, METRICS };
 
-pc_status pc__sum_add(pc_tensor *sums, int at, pc_tensor *value, int64_t n)
+/* Add `value`, one number, times n to number `at` of the sums. */
+static pc_status add(pc_tensor *sums, int at, pc_tensor *value, int64_t n)
 {
     pc_status status = PC_OK;
     PC_NO_GRAD {
@@ -117,6 +118,29 @@ pc_status pc__sum_add(pc_tensor *sums, int at, pc_tensor *value, int64_t n)
         }
     }
     return status;
+}
+
+/* A mean of no samples may be NaN, and counts for nothing. */
+static pc_status add_labelled(pc_tensor *sums, pc_tensor *loss, const pc_batch *b)
+{
+    pc_status status = PC_OK;
+    PC_NO_GRAD {
+        PC_SCOPE {
+            pc_tensor *counted = pc_reshape(pc__labels_counted(b->y), PC_SHAPE(1));
+            pc_tensor *one = pc_reshape(pc__as_dtype(loss, PC_F64), PC_SHAPE(1));
+            pc_tensor *none = pc_scalar(0, PC_F64, pc_tensor_device(sums));
+            status = add(sums, LOSS, pc_where(pc_eq(counted, none), none, pc_mul(one, counted)), 1);
+            if (status == PC_OK)
+                status = add(sums, IGNORED, pc_neg(pc_sub_scalar(counted, (double)b->n)), 1);
+        }
+    }
+    return status;
+}
+
+pc_status pc__sum_loss(pc_tensor *sums, pc_tensor *loss, const pc_batch *b)
+{
+    const bool labels = b->y && b->y->ndim == 1 && !pc__is_float((pc_dtype)b->y->dtype) && b->y->dtype != PC_BOOL;
+    return labels ? add_labelled(sums, loss, b) : add(sums, LOSS, loss, b->n);
 }
 
 /* What logits and y are to be for the op that counts. */
@@ -134,10 +158,10 @@ static pc_status judge_outputs(const pc__judge *j, pc_tensor *sums, pc_tensor *o
     if (!loss)
         return pc_error_last()->status;
     *counts = pc__judge_counts(j, outputs, b->y);
-    PC__TRY(*counts ? count(sums, outputs, b->y, loss) : pc__sum_add(sums, LOSS, loss, b->n));
+    PC__TRY(*counts ? count(sums, outputs, b->y, loss) : pc__sum_loss(sums, loss, b));
     for (int i = 0; i < j->metric_count; i++) {
         pc_tensor *value = number(j->metrics[i].name, j->metrics[i].of(j->context, outputs, b));
-        PC__TRY(value ? pc__sum_add(sums, METRICS + i, value, b->n) : pc_error_last()->status);
+        PC__TRY(value ? add(sums, METRICS + i, value, b->n) : pc_error_last()->status);
     }
     return PC_OK;
 }

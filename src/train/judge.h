@@ -33,8 +33,9 @@ bool pc__judge_counts(const pc__judge *judge, const pc_tensor *outputs, const pc
 /* The same of a loader, before there are outputs. */
 bool pc__judge_may_count(const pc__judge *judge, const pc_loader *loader);
 
-/* Add `value`, one number, times n to number `at` of the sums, float64 on its device. */
-pc_status pc__sum_add(pc_tensor *sums, int at, pc_tensor *value, int64_t n);
+/* Add a batch's loss to the sums, float64 on its device, of a network whose right answers are not counted: times its samples, or those
+ * whose label is not -100 where y is integers [n]. Sums: of losses, of right answers, of samples without a label. */
+pc_status pc__sum_loss(pc_tensor *sums, pc_tensor *loss, const pc_batch *batch);
 
 /* One pass over a loader in evaluation mode. */
 pc_status pc__judge_loader(const pc__judge *judge, pc_module *net, pc_loader *loader, pc_score *score);

@@ -142,9 +142,48 @@ static void a_batch_without_any(void **state)
     assert_true(isfinite(r.loss));
 }
 
+/* The mean of a first output over the samples that count: NaN where none does. */
+static pc_tensor *mean_of_first(void *context, pc_tensor *outputs, const pc_batch *b)
+{
+    (void)context;
+    pc_tensor *counts = pc_cast(pc_ne(b->y, pc_scalar(-100, PC_I64, pc_tensor_device(b->y))), PC_F32);
+    pc_tensor *first = pc_slice(pc_reshape(outputs, PC_SHAPE(b->n, -1)), 1, 0, 1, 1);
+    return pc_div(pc_sum(pc_mul(pc_reshape(first, PC_SHAPE(b->n)), counts)), pc_sum(counts));
+}
+
+static pc_tensor *some_outputs(void *context, pc_module *net, const pc_batch *b)
+{
+    (void)net;
+    const int shape = *(const int *)context;
+    pc_tensor *first = pc_slice(b->x, 1, 0, 1, 1);
+    return shape == 0 ? pc_clone(b->x) : shape == 1 ? pc_clone(first) : pc_reshape(first, PC_SHAPE(b->n));
+}
+
+/* Outputs [n, 2], [n, 1] and [n], with a loss of one's own: the mean over all that count, in whatever batches they come. */
+static void a_loss_of_ones_own(void **state)
+{
+    (void)state;
+    double want = 0;
+    for (int i = 0; i < COUNT; i++)
+        want += labels[i] == -100 ? 0 : sin((double)(4 * i * i + 1)) / 8;
+    pc_module *net = network();
+    for (int shape = 0; shape < 3; shape++)
+        for (int batch = 1; batch <= 5; batch++) {
+            pc_loader *all = loader(0, COUNT, batch);
+            pc_score s;
+            assert_ok(pc_evaluate_by(
+                net, all, (pc_fit_options){.loss = mean_of_first, .forward = some_outputs, .context = &shape}, &s));
+            assert_int_equal(s.count, 8);
+            assert_close(s.loss, want, 1e-6);
+            pc_loader_free(all);
+        }
+    pc_module_free(net);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_loss_of_ones_own),
         cmocka_unit_test(evaluated_in_any_batches),
         cmocka_unit_test(parts_are_learnt_from_as_the_whole),
         cmocka_unit_test(a_batch_without_any),
