@@ -67,8 +67,8 @@ typedef struct pc_fit_options {
      * stopped on request keeps the weights that it has come to; the best ones are in the checkpoint. */
     bool keep_best;
     int early_stop; /* 0: never */
-    /* One for each class of the loader, which names them (pc_cross_entropy_weighted), in the loss of training; NULL: all
-     * samples count alike. */
+    /* One for each class of the loader, which names them (pc_cross_entropy_weighted), in the loss of training; labels of
+     * -100 have none and count for nothing. NULL: all samples count alike. */
     const float *class_weights;
     /* In the loss of training, where answers are right or wrong: of the target so much, 0 to below 1, is for all classes
      * alike (PyTorch's label_smoothing; of two classes told by one logit, half of it). */

@@ -323,7 +323,7 @@ PC_API PC_MUST_USE pc_tensor *pc_cross_entropy(pc_tensor *x, pc_tensor *labels);
 PC_API PC_MUST_USE pc_tensor *pc_bce_with_logits_weighted(pc_tensor *x, pc_tensor *y, pc_tensor *weights);
 
 /* (d) And with weights of classes, floating [classes], that count in the same way: x [n, classes], labels [n] int64 ->
- * []. All rows count: -100 is PC_ERR_RANGE here (loss.h has weights beside labels that are ignored). */
+ * []. Rows of -100 do not count: they have no loss, and are none of the samples that the sum is divided by. */
 PC_API PC_MUST_USE pc_tensor *pc_cross_entropy_weighted(pc_tensor *x, pc_tensor *labels, pc_tensor *weights);
 
 /* (d) Mean of (x - y)^2: two of one shape -> [], in their common dtype, which is floating. */

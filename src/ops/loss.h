@@ -31,6 +31,12 @@ pc_tensor *pc__fused_cross_entropy(pc_tensor *x, pc_tensor *labels, int64_t igno
 /* pc_cross_entropy, but 0 where all rows are ignored. */
 pc_tensor *pc__cross_entropy_or_0(pc_tensor *x, pc_tensor *labels);
 
+/* pc_cross_entropy_weighted, alike. */
+pc_tensor *pc__cross_entropy_weighted_or_0(pc_tensor *x, pc_tensor *labels, pc_tensor *weights);
+
+/* Of each label, int64 [n], its class's weight, 0 where PC__IGNORED, which *ignored tells. NULL flows. */
+pc_tensor *pc__weights_of_labels(pc_tensor *weights, pc_tensor *labels, pc_tensor **ignored);
+
 /* Whether the two have one shape and a floating common dtype, *dtype, and there is such a reduction: else the error that names `who`.
  * PC_REDUCTION_BATCH_MEAN is for those that say so. */
 bool pc__is_pair(const char *who, const pc_tensor *x, const pc_tensor *y, pc_dtype *dtype);

@@ -5,6 +5,8 @@
 #include "ops/number.h"
 #include "ops/table.h"
 
+#include <math.h>
+
 static bool are_weights(const char *who, const pc_tensor *weights, int64_t classes)
 {
     bool fine = weights->ndim == 1 && weights->shape[0] == classes && pc__is_float(weights->dtype);
@@ -15,10 +17,9 @@ static bool are_weights(const char *who, const pc_tensor *weights, int64_t class
     return fine;
 }
 
-/* -(sum of a) / n, in the dtype of the input, whose 16 bits are float32 until then: a float16 would not hold the sum. */
-static pc_tensor *lost(pc_tensor *a, int64_t n, pc_dtype dtype)
+/* In the dtype of the input, whose 16 bits are float32 until then: a float16 would not hold a sum. */
+static pc_tensor *rounded(pc_tensor *mean, pc_dtype dtype)
 {
-    pc_tensor *mean = pc_mul_scalar(pc_sum(a), -1.0 / (double)n);
     return pc__autocasting() ? mean : pc__as_dtype(mean, dtype);
 }
 
@@ -34,7 +35,8 @@ static pc_tensor *binary(pc_tensor *x, pc_tensor *y, pc_tensor *weights)
         return NULL;
     y = pc_reshape(pc__as_dtype(y, pc_tensor_dtype(p)), PC_SHAPE(n, 1));
     pc_tensor *target = pc_cat((pc_tensor *[]){pc__with_number(PC__OP_sub, y, 1, true), y}, 2, 1);
-    return lost(pc_mul(p, pc_mul(target, pc__as_dtype(weights, pc_tensor_dtype(p)))), n, dtype);
+    pc_tensor *each = pc_mul(p, pc_mul(target, pc__as_dtype(weights, pc_tensor_dtype(p))));
+    return rounded(pc_mul_scalar(pc_sum(each), -1.0 / (double)n), dtype);
 }
 
 pc_tensor *pc_bce_with_logits_weighted(pc_tensor *x, pc_tensor *y, pc_tensor *weights)
@@ -57,12 +59,20 @@ pc_tensor *pc_bce_with_logits_weighted(pc_tensor *x, pc_tensor *y, pc_tensor *we
     return result;
 }
 
+pc_tensor *pc__weights_of_labels(pc_tensor *weights, pc_tensor *labels, pc_tensor **ignored)
+{
+    *ignored = labels ? pc_eq(labels, pc_scalar(PC__IGNORED, PC_I64, labels->storage->device)) : NULL;
+    pc_tensor *safe = *ignored ? pc_masked_fill(labels, *ignored, 0) : NULL;
+    return safe ? pc_masked_fill(pc_index_select(weights, 0, safe), *ignored, 0)
+                : NULL; /* refuses labels out of range */
+}
+
 /* Picked by comparing, not by multiplying with zeros: a class that is impossible has a logarithm of minus infinity. */
-static pc_tensor *of_classes(pc_tensor *x, pc_tensor *labels, pc_tensor *weights)
+static pc_tensor *of_classes(pc_tensor *x, pc_tensor *labels, pc_tensor *weights, bool none_is_0)
 {
     const int64_t n = x->shape[0], classes = x->shape[1];
     const pc_dtype dtype = (pc_dtype)x->dtype;
-    pc_tensor *each = pc_index_select(weights, 0, labels); /* refuses labels out of range */
+    pc_tensor *ignored, *each = pc__weights_of_labels(weights, labels, &ignored);
     pc_tensor *p = pc_log_softmax(pc__wide(x, dtype), 1);
     if (!each || !p)
         return NULL;
@@ -70,10 +80,12 @@ static pc_tensor *of_classes(pc_tensor *x, pc_tensor *labels, pc_tensor *weights
     pc_tensor *none = pc_zeros(PC_SHAPE(1), pc_tensor_dtype(p), pc_tensor_device(x));
     pc_tensor *picked = pc_where(pc_eq(pc_reshape(labels, PC_SHAPE(n, 1)), all), p, none);
     each = pc_reshape(pc__as_dtype(each, pc_tensor_dtype(p)), PC_SHAPE(n, 1));
-    return lost(pc_mul(picked, each), n, dtype);
+    pc_tensor *counted = pc_sum(pc__as_dtype(pc_logical_not(ignored), pc_tensor_dtype(p)));
+    counted = none_is_0 ? pc_clamp(counted, 1, INFINITY) : counted;
+    return rounded(pc_div(pc_neg(pc_sum(pc_mul(picked, each))), counted), dtype);
 }
 
-pc_tensor *pc_cross_entropy_weighted(pc_tensor *x, pc_tensor *labels, pc_tensor *weights)
+static pc_tensor *cross_entropy_weighted(pc_tensor *x, pc_tensor *labels, pc_tensor *weights, bool none_is_0)
 {
     static const char who[] = "cross_entropy_weighted";
     PC__NEED_OR(NULL, x);
@@ -89,7 +101,17 @@ pc_tensor *pc_cross_entropy_weighted(pc_tensor *x, pc_tensor *labels, pc_tensor 
         return NULL;
     pc_tensor *result = NULL;
     PC_SCOPE {
-        result = pc_keep(of_classes(x, labels, weights));
+        result = pc_keep(of_classes(x, labels, weights, none_is_0));
     }
     return result;
+}
+
+pc_tensor *pc_cross_entropy_weighted(pc_tensor *x, pc_tensor *labels, pc_tensor *weights)
+{
+    return cross_entropy_weighted(x, labels, weights, false);
+}
+
+pc_tensor *pc__cross_entropy_weighted_or_0(pc_tensor *x, pc_tensor *labels, pc_tensor *weights)
+{
+    return cross_entropy_weighted(x, labels, weights, true);
 }

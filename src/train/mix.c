@@ -2,6 +2,7 @@
  * others, 2016). */
 #include "train/mix.h"
 
+#include "ops/loss.h"
 #include "ops/table.h"
 #include "tensor/tensor.h"
 
@@ -202,8 +203,8 @@ static pc_tensor *weighed(pc_tensor *losses, pc_tensor *classes, pc_tensor *w)
 {
     if (!w || !losses)
         return pc_mean(losses);
-    pc_tensor *index = pc__as_dtype(pc_reshape(classes, PC_SHAPE(pc_tensor_count(classes))), PC_I64);
-    pc_tensor *each = pc_index_select(w, 0, index);
+    pc_tensor *labels = pc__as_dtype(pc_reshape(classes, PC_SHAPE(pc_tensor_count(classes))), PC_I64);
+    pc_tensor *ignored, *each = pc__weights_of_labels(w, labels, &ignored);
     return pc_mean(pc_mul(losses, pc_reshape(each, pc_tensor_shape(losses))));
 }
 

@@ -21,7 +21,8 @@ pc_tensor *pc__batch_loss(pc_tensor *logits, pc_tensor *y, pc_tensor *weights)
     if (binary)
         logits = pc__one_logit(logits, y);
     if (weights)
-        return binary ? pc_bce_with_logits_weighted(logits, y, weights) : pc_cross_entropy_weighted(logits, y, weights);
+        return binary ? pc_bce_with_logits_weighted(logits, y, weights)
+                      : pc__cross_entropy_weighted_or_0(logits, y, weights);
     return binary ? pc_bce_with_logits(logits, y) : pc__cross_entropy_or_0(logits, y);
 }
 

@@ -230,6 +230,35 @@ static void weights_of_classes(void **state)
     assert_no_leak();
 }
 
+/* Rows of -100 have no loss, no gradient and no part in the number that the sum is divided by. */
+static void weighted_rows_that_are_ignored(void **state)
+{
+    (void)state;
+    static const float x[] = {1, 2, 0, 9, 9, 9, -1, 0.5f, 3, 2, 2, 1}, weights[] = {INFINITY, 3, 2};
+    static const int64_t all[] = {1, -100, 2, -100}, counted[] = {1, 2}, none[] = {-100, -100};
+    PC_SCOPE {
+        pc_tensor *in = pc_from_data(x, PC_SHAPE(4, 3), PC_F32, test_device());
+        pc_tensor *w = pc_from_data(weights, PC_SHAPE(3), PC_F32, test_device());
+        pc_tensor *rows = pc_contiguous(pc_slice(in, 0, 0, 4, 2));
+        assert_ok(pc_require_grad(in, true));
+        assert_ok(pc_require_grad(rows, true));
+        pc_tensor *got = pc_cross_entropy_weighted(in, pc_from_data(all, PC_SHAPE(4), PC_I64, test_device()), w);
+        pc_tensor *want = pc_cross_entropy_weighted(rows, pc_from_data(counted, PC_SHAPE(2), PC_I64, test_device()), w);
+        assert_not_null_ok(got);
+        assert_close(pc_item(got), pc_item(want), 1e-6);
+        assert_ok(pc_backward(got));
+        assert_ok(pc_backward(want));
+        float dx[12], of_rows[6];
+        assert_ok(pc_read(pc_grad(in), dx, sizeof dx));
+        assert_ok(pc_read(pc_grad(rows), of_rows, sizeof of_rows));
+        for (int i = 0; i < 12; i++)
+            assert_close(dx[i], i / 3 % 2 ? 0 : of_rows[i / 6 * 3 + i % 3], 1e-6);
+        assert_true(
+            isnan(pc_item(pc_cross_entropy_weighted(rows, pc_from_data(none, PC_SHAPE(2), PC_I64, test_device()), w))));
+    }
+    assert_no_leak();
+}
+
 /* A mean that 16 bits hold, of a sum that they do not. */
 static void weighted_means_of_16_bits(void **state)
 {
@@ -343,6 +372,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(any_number_of_rows),
     cmocka_unit_test(pairs_of_any_count),
     cmocka_unit_test(weights_of_classes),
+    cmocka_unit_test(weighted_rows_that_are_ignored),
     cmocka_unit_test(weighted_means_of_16_bits),
     cmocka_unit_test(bad_pairs),
     cmocka_unit_test(bad_labels),

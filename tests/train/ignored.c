@@ -180,6 +180,86 @@ static void a_loss_of_ones_own(void **state)
     pc_module_free(net);
 }
 
+static pc_status sample(void *context, int64_t i, int64_t epoch, void *const *to)
+{
+    float *x = to[0];
+    (void)context, (void)epoch;
+    for (int k = 0; k < WIDTH; k++) {
+        const int64_t place = i * WIDTH + k;
+        x[k] = sinf((float)(place * place + 1));
+    }
+    *(int64_t *)to[1] = labels[i];
+    return PC_OK;
+}
+
+/* One step on all samples, with weights of classes, in so many parts. */
+static double weighed_loss(int parts, double smoothing, float got[WIDTH * CLASSES])
+{
+    static const char *const names[] = {"a", "b", "c"};
+    static const float weights[] = {0.5f, 2, 4};
+    pc_module *net = network();
+    pc_optimizer *sgd = pc_sgd(net, .lr = 0.5);
+    pc_loader *train =
+        pc_loader_new_samples(&(pc_samples){.count = COUNT,
+                                            .fields = 2,
+                                            .field = {{.dtype = PC_F32, .shape = PC_SHAPE(WIDTH)}, {.dtype = PC_I64}},
+                                            .sample = sample,
+                                            .class_names = names,
+                                            .class_count = CLASSES},
+                              (pc_batch_options){.batch = COUNT, .device = test_device()});
+    pc_epoch_result last;
+    assert_not_null_ok(train);
+    assert_ok(pc_fit(net, sgd, train,
+                     PC_OPTIONS(pc_fit_options, .epochs = 1, .accumulate = parts, .label_smoothing = smoothing,
+                                .class_weights = weights),
+                     &last));
+    assert_ok(pc_read(pc_module_parameter(net, "weight"), got, WIDTH * CLASSES * sizeof *got));
+    pc_loader_free(train);
+    pc_optimizer_free(sgd);
+    pc_module_free(net);
+    return last.loss;
+}
+
+/* By the formula, from the answers of a new network. */
+static double right_weighed(void)
+{
+    static const double weights[] = {0.5, 2, 4};
+    float x[COUNT * WIDTH], z[COUNT * CLASSES];
+    double loss = 0;
+    pc_module *net = network();
+    for (int i = 0; i < COUNT * WIDTH; i++)
+        x[i] = sinf((float)(i * i + 1));
+    PC_SCOPE {
+        pc_tensor *in = pc_from_data(x, PC_SHAPE(COUNT, WIDTH), PC_F32, test_device());
+        assert_ok(pc_read(pc_forward(net, in), z, sizeof z));
+    }
+    for (int i = 0; i < COUNT; i++) {
+        const float *row = z + i * CLASSES;
+        double sum = 0;
+        for (int k = 0; k < CLASSES; k++)
+            sum += exp((double)row[k]);
+        loss += labels[i] < 0 ? 0 : weights[labels[i]] * (log(sum) - (double)row[labels[i]]) / 8;
+    }
+    pc_module_free(net);
+    return loss;
+}
+
+static void classes_that_are_weighed(void **state)
+{
+    (void)state;
+    for (int smooth = 0; smooth < 2; smooth++) {
+        float want[WIDTH * CLASSES], got[WIDTH * CLASSES];
+        const double loss = weighed_loss(1, 0.1 * smooth, want);
+        if (!smooth)
+            assert_close(loss, right_weighed(), 1e-6);
+        for (int parts = 2; parts <= COUNT; parts++) {
+            assert_close(weighed_loss(parts, 0.1 * smooth, got), loss, 1e-6);
+            for (int i = 0; i < WIDTH * CLASSES; i++)
+                assert_close(got[i], want[i], 1e-6);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +267,7 @@ int main(void)
         cmocka_unit_test(evaluated_in_any_batches),
         cmocka_unit_test(parts_are_learnt_from_as_the_whole),
         cmocka_unit_test(a_batch_without_any),
+        cmocka_unit_test(classes_that_are_weighed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
