@@ -77,8 +77,9 @@ PC_API PC_MUST_USE pc_loader *pc_loader_new_pair(pc_tensor *x, pc_tensor *y, pc_
 
 /* The same of .npy files: the rows of `x_path`, and of `y_path`, which may be NULL. Files in C order are read row by row
  * as batches need them, so they may be larger than memory; one that became shorter meanwhile is PC_ERR_FILE at the batch.
- * float64 becomes float32 in the batches. The fingerprint is of shapes, dtypes, lengths and times of last change. Errors
- * of pc_npy_load too. */
+ * float64 becomes float32 in the batches; a finite number beyond float32 is PC_ERR_RANGE at the batch, which names its
+ * row (pc_npy_load keeps float64, and pc_loader_from_tensors takes it). The fingerprint is of shapes, dtypes, lengths
+ * and times of last change. Errors of pc_npy_load too. */
 PC_API PC_MUST_USE pc_loader *pc_loader_new_npy(const char *x_path, const char *y_path, pc_batch_options options);
 #define pc_loader_from_npy(x_path, ...) PC_LOADER_FROM_NPY_(x_path, __VA_ARGS__, )
 #define PC_LOADER_FROM_NPY_(x_path, y_path, ...)                                                                       \

@@ -2,6 +2,8 @@
 #include "data/rows.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <unistd.h>
 
 typedef struct rows {
@@ -77,15 +79,40 @@ static pc_status gather_bools(const pc__row_array *a, const int64_t *samples, in
     return PC_OK;
 }
 
+/* The one number of a row that no float32 holds, told by row and place in it. An infinity or NaN of the file is as good as any. */
+static pc_status beyond(const pc__row_array *a, int64_t row, int64_t place, double number)
+{
+    char where[32] = "";
+    if (a->field.shape.ndim)
+        snprintf(where, sizeof where, ", number %lld", (long long)place);
+    return pc__fail(PC_ERR_RANGE,
+                    "%s: row %lld%s: %g is beyond float32, which float64 becomes in batches; scale the numbers in the "
+                    "file, or give pc_loader_from_tensors the tensor of pc_npy_load, which stays float64",
+                    a->path, (long long)row, where, number);
+}
+
+static pc_status narrow(const pc__row_array *a, int64_t row, const double *wide, int64_t count, float *to)
+{
+    bool fit = true;
+    for (int64_t i = 0; i < count; i++) {
+        to[i] = (float)wide[i];
+        fit &= isfinite(to[i]) || !isfinite(wide[i]);
+    }
+    for (int64_t i = 0; i < count && !fit; i++)
+        if (!isfinite(to[i]) && isfinite(wide[i]))
+            return beyond(a, row, i, wide[i]);
+    return PC_OK;
+}
+
 static pc_status gather_narrowed(const pc__row_array *a, const int64_t *samples, int64_t n, float *to)
 {
     double *wide = pc__alloc((size_t)n * stored_bytes(a));
     if (!wide)
         return PC_ERR_MEMORY;
-    const pc_status status = gather(a, samples, n, (char *)wide);
-    const size_t count = (size_t)n * pc__field_bytes(&a->field) / sizeof(float);
-    for (size_t i = 0; status == PC_OK && i < count; i++)
-        to[i] = (float)wide[i];
+    pc_status status = gather(a, samples, n, (char *)wide);
+    const int64_t count = (int64_t)(pc__field_bytes(&a->field) / sizeof(float));
+    for (int64_t i = 0; status == PC_OK && i < n; i++)
+        status = narrow(a, samples[i], wide + i * count, count, to + i * count);
     pc__free(wide);
     return status;
 }

@@ -1,6 +1,7 @@
 /* Loaders of .npy files: read as batches need them, whatever order and type they have; and files that are not whole. */
 #include "device.h"
 
+#include <math.h>
 #include <paracord.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -96,6 +97,35 @@ static void fortran_order_is_turned(void **state)
     check_rows(pc_loader_from_npy(x_path, y_path, .batch = 4, .device = test_device()), PC_F32, PC_I64);
 }
 
+/* Infinities and NaN of a float64 file are what they are; a finite number that would become one is told. */
+static void float64_beyond_float32_is_refused(void **state)
+{
+    (void)state;
+    double data[ROWS * 6] = {0};
+    float got[ROWS * 6];
+    pc_batch b;
+    data[3] = INFINITY, data[7] = NAN, data[8] = 3.4e38, data[9] = 1e-60;
+    for (int fortran = 0; fortran < 2; fortran++) {
+        const char *header = fortran ? "{'descr': '<f8', 'fortran_order': True, 'shape': (11, 2, 3), }\n"
+                                     : "{'descr': '<f8', 'fortran_order': False, 'shape': (11, 2, 3), }\n";
+        const int beyond = fortran ? 4 + ROWS + 2 * 2 * ROWS : 4 * 6 + 5;
+        put(x_path, header, data, sizeof data);
+        pc_loader *loader = pc_loader_from_npy(x_path, NULL, .batch = ROWS);
+        assert_not_null_ok(loader);
+        assert_true(pc_loader_next(loader, &b));
+        assert_ok(pc_read(b.x, got, sizeof got));
+        assert_true(fortran || (isinf(got[3]) && isnan(got[7]) && got[8] == 3.4e38f && got[9] == 0));
+        pc_loader_free(loader);
+        data[beyond] = -1e39;
+        put(x_path, header, data, sizeof data);
+        data[beyond] = 0;
+        loader = pc_loader_from_npy(x_path, NULL, .batch = 4);
+        assert_true(pc_loader_next(loader, &b));
+        assert_fails(pc_loader_next(loader, &b), PC_ERR_RANGE, "row 4, number 5: -1e+39 is beyond float32");
+        pc_loader_free(loader);
+    }
+}
+
 static void files_that_are_not_whole_are_refused(void **state)
 {
     (void)state;
@@ -152,6 +182,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_is_read),
         cmocka_unit_test(fortran_order_is_turned),
+        cmocka_unit_test(float64_beyond_float32_is_refused),
         cmocka_unit_test(files_that_are_not_whole_are_refused),
         cmocka_unit_test(a_file_that_shrinks_is_an_error_of_its_batch),
         cmocka_unit_test(changes_show_in_the_fingerprint),
