@@ -21,8 +21,9 @@
 PC_BEGIN
 
 /* The content of a file; or of all files of a folder and the folders in it, in the order of their names, but for those
- * whose names begin with a dot and those with a zero byte, which are no texts. Links are followed, but not into a folder
- * that the way there leads through. Text for pc_text_free, ended by a zero byte that *bytes does not count. NULL: PC_ERR_FILE (one of
+ * whose names begin with a dot and those with a zero byte, which are no texts. Behind a file that does not end with a
+ * newline stands one where another file follows. Links are followed, but not into a folder that the way there leads
+ * through. Text for pc_text_free, ended by a zero byte that *bytes does not count. NULL: PC_ERR_FILE (one of
  * them cannot be read, or lies more than 64 folders deep), PC_ERR_NOT_FOUND (there is no text in the folder),
  * PC_ERR_MEMORY. */
 PC_API PC_MUST_USE char *pc_text_read(const char *path, size_t *bytes);

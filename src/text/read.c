@@ -16,6 +16,8 @@ static pc_status add_file(const char *path, pc__text *out, int *files)
     size_t n;
     PC__TRY(pc__file_read(path, &bytes, &n));
     if (!memchr(bytes, 0, n)) {
+        if (n && out->length && out->data[out->length - 1] != '\n') /* else two words of two files would be one */
+            pc__text_append(out, "\n", 1);
         pc__text_append(out, (const char *)bytes, n);
         ++*files;
     }
