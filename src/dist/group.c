@@ -1,6 +1,7 @@
 /* group.c: groups, and their ends on devices. */
 #include "dist/group.h"
 
+#include "base/number.h"
 #include "device/backend.h"
 #include "dist/journal.h"
 #include "store/store.h"
@@ -17,7 +18,7 @@ static pc_status first_timeout(double *seconds)
     *seconds = 600;
     if (!text || !*text)
         return PC_OK;
-    *seconds = strtod(text, &end);
+    *seconds = pc__number_of(text, &end);
     return end != text && !*end && *seconds >= 0 && *seconds <= DBL_MAX
                ? PC_OK
                : pc__fail(PC_ERR_ARGUMENT, "PARACORD_GROUP_TIMEOUT is \"%.64s\": give seconds, or 0 for no limit",

@@ -1,10 +1,9 @@
 /* csv.c: records of CSV files. */
 #include "io/csv.h"
 
-#include <locale.h>
+#include "base/number.h"
+
 #include <math.h>
-#include <pthread.h>
-#include <stdlib.h>
 
 void pc__csv_begin(pc__csv *csv, const char *path, char *bytes, size_t n, char separator)
 {
@@ -99,19 +98,10 @@ pc_status pc__csv_next(pc__csv *csv, bool *any)
     return PC_OK;
 }
 
-static locale_t plain;
-
-static void make_plain(void)
-{
-    plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-}
-
 bool pc__csv_number(const char *text, double *number)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, make_plain);
     char *end;
-    *number = plain ? strtod_l(text, &end, plain) : strtod(text, &end);
+    *number = pc__number_of(text, &end);
     if (end == text || strpbrk(text, "xX"))
         return false;
     while (*end == ' ' || *end == '\t')

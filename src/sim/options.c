@@ -1,6 +1,8 @@
 /* options.c: how many sim devices there are and what they are like: from PARACORD_SIM or from the program. */
 #include "sim/sim.h"
 
+#include "base/number.h"
+
 #include <paracord/memory.h>
 #include <stdlib.h>
 
@@ -37,7 +39,7 @@ static void set(const pc_sim_options *o)
 static bool parse_number(const char *text, const char *const *units, const double *factors, double *value)
 {
     char *end;
-    *value = strtod(text, &end);
+    *value = pc__number_of(text, &end);
     if (end == text || !(*value >= 0 && *value <= 1e15))
         return false;
     if (!*end)

@@ -1,6 +1,8 @@
 /* env.c: who this process is, by the variables of torchrun, Open MPI, MPICH, PMIx or Slurm. */
 #include "store/env.h"
 
+#include "base/number.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -75,7 +77,7 @@ pc_status pc__beat_limit(pc__getenv get, double *seconds)
         return PC_OK;
     const char *text = get("PARACORD_BEAT_LIMIT");
     char *end = NULL;
-    const double value = strtod(text, &end);
+    const double value = pc__number_of(text, &end);
     if (end == text || *end || !(value == 0 || (value >= 0.2 && value <= 86400)))
         return pc__fail(PC_ERR_ARGUMENT,
                         "PARACORD_BEAT_LIMIT is \"%.64s\": give seconds from 0.2 to 86400, or 0 for no limit", text);

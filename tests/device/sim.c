@@ -1,4 +1,5 @@
 /* sim devices: results equal the CPU's, memory is out of the host's reach, errors come back naming their op. */
+#include "comma.h"
 #include "sim_support.h"
 
 #include <math.h>
@@ -322,8 +323,13 @@ static const struct {
 /* This program again, with the number of the row: see main. */
 static int look_at_environment(int i)
 {
-    char why[256];
+    char why[256], folder[] = "/tmp/paracord-sim-XXXXXX", place[64] = "";
+    const bool comma = i == 3 && mkdtemp(folder) && comma_locale(folder, place, sizeof place); /* no matter */
     int devices = pc_device_count(PC_SIM, why, sizeof why);
+    if (comma) {
+        comma_locale_end(place);
+        rmdir(folder);
+    }
     bool fine = devices == environments[i].devices && strstr(devices ? "" : why, environments[i].why) != NULL;
     if (!fine)
         fprintf(stderr, "PARACORD_SIM=%s: %d devices, %s\n", environments[i].text, devices, why);

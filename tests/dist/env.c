@@ -1,4 +1,5 @@
 /* env.c: who a process is, by each launcher's variables, and what is said of variables that make no sense. */
+#include "comma.h"
 #include "support.h"
 
 #include "store/env.h"
@@ -389,10 +390,19 @@ static void reads_limits(void **state)
 {
     (void)state;
     double seconds;
+    char folder[] = "/tmp/paracord-env-XXXXXX", place[64] = "";
     const char *one[] = {"PARACORD_BEAT_LIMIT", "2.5", NULL};
     given = one;
     assert_ok(pc__beat_limit(look_up, &seconds));
     assert_close(seconds, 2.5, 0);
+    assert_non_null(mkdtemp(folder));
+    (void)comma_locale(folder, place, sizeof place);
+    const pc_status status = pc__beat_limit(look_up, &seconds);
+    one[1] = "2,5";
+    assert_fails(pc__beat_limit(look_up, &seconds), PC_ERR_ARGUMENT, "PARACORD_BEAT_LIMIT");
+    comma_locale_end(place);
+    rmdir(folder);
+    assert_int_equal(status, PC_OK);
     static const char *const wrong[] = {"x", "-1", "0.1", "nan", "1e9"};
     for (int i = 0; i < PC__COUNT(wrong); i++) {
         one[1] = wrong[i];

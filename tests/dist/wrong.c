@@ -1,4 +1,5 @@
 /* What ranks do wrong: other calls, none at all, arguments that cannot be. Nobody hangs, and errors name ranks. */
+#include "comma.h"
 #include "dist/threads.h"
 
 static void has(const rank_work *r, const char *words)
@@ -138,6 +139,15 @@ static void arguments_are_told(void **state)
         setenv("PARACORD_GROUP_TIMEOUT", seconds[i], 1);
         assert_fails(pc_group_threads(1, groups), PC_ERR_ARGUMENT, "PARACORD_GROUP_TIMEOUT is");
     }
+    char folder[] = "/tmp/paracord-wrong-XXXXXX", place[64] = "";
+    assert_non_null(mkdtemp(folder));
+    (void)comma_locale(folder, place, sizeof place);
+    setenv("PARACORD_GROUP_TIMEOUT", "2.5", 1);
+    const pc_status status = pc_group_threads(1, groups);
+    comma_locale_end(place);
+    rmdir(folder);
+    assert_int_equal(status, PC_OK);
+    pc_group_free(groups[0]);
     setenv("PARACORD_GROUP_TIMEOUT", before, 1); /* empty: as if it were not set */
 }
 

@@ -1,7 +1,7 @@
 /* amdgpu.c: what the module amdgpu tells in files: memory, load, temperature, power, clocks. No library is needed. */
 #include "probe/probe.h"
 
-#include <stdlib.h>
+#include "base/number.h"
 
 #define DEVICES "sys/bus/pci/devices"
 
@@ -24,7 +24,7 @@ static void read_fact(pc__machine *m, pc_fact *fact, const pc_probe_device *d, c
     snprintf(path, sizeof path, DEVICES "/%.32s/%s%s", d->address.text, folder, file);
     if (!pc__root_line(m->root, path, line, sizeof line))
         return;
-    double number = strtod(line, &end);
+    double number = pc__number_of(line, &end);
     if (end != line && !*end && number >= 0 && number < 1e18)
         pc__fact_number(fact, number / unit);
 }

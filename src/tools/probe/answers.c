@@ -1,6 +1,7 @@
 /* answers.c: from the lines that the child writes (ask.h) to facts. */
 #include "probe/probe.h"
 
+#include "base/number.h"
 #include "probe/ask.h"
 
 #include <math.h>
@@ -33,7 +34,7 @@ static void read_fact(reader *r, const char *name, bool known, const char *value
     if (!fact)
         return;
     char *end;
-    double number = strtod(value, &end);
+    double number = pc__number_of(value, &end);
     if (!known && fact->known && !(row && row->changes))
         return; /* another source knew: /sys says more than an old driver */
     if (!known)
@@ -68,7 +69,7 @@ static void read_process(reader *r, const char *words)
     if (memory[0] == '?')
         pc__fact_unknown(r->m, &p->memory, "the driver does not tell");
     else
-        pc__fact_number(&p->memory, strtod(memory, NULL));
+        pc__fact_number(&p->memory, pc__number_of(memory, NULL));
     /* the driver counts processes as the host does: in a container the number may be another one's */
     bool own = r->m->public.container.known && !strcmp(r->m->public.container.text, "none");
     snprintf(path, sizeof path, "proc/%lld/comm", pid);
@@ -103,7 +104,7 @@ static void read_mig(reader *r, const char *words)
     if (memory[0] == '?')
         pc__fact_unknown(r->m, &mig->memory, "the driver does not tell");
     else
-        pc__fact_number(&mig->memory, strtod(memory, NULL));
+        pc__fact_number(&mig->memory, pc__number_of(memory, NULL));
 }
 
 /* Where the driver's libraries speak of an integrated GPU, they say so. */

@@ -29,7 +29,11 @@ bool pc__nvml_fine(pc__asking *a, const char *key, int code)
 
 void pc__say_number(pc__asking *a, const char *key, double number)
 {
-    pc__say(a->answer, "%s = %.15g", key, number);
+    char text[32], *comma;
+    snprintf(text, sizeof text, "%.15g", number);
+    if ((comma = strchr(text, ','))) /* of the program's locale */
+        *comma = '.';
+    pc__say(a->answer, "%s = %s", key, text);
 }
 
 static void ask_device(pc__asking *a, bool again)

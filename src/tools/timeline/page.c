@@ -6,6 +6,7 @@
 
 #include "io/file.h"
 #include "pages/pages.h"
+#include "train/metrics_line.h"
 
 static long long nanoseconds(double us)
 {
@@ -231,9 +232,13 @@ pc_status pc_timeline_page(const pc_timeline *timeline, const char *path)
     PC__NEED(timeline);
     PC__NEED(path);
     pc_timeline_summary summary;
-    PC__TRY(pc_timeline_summarise(timeline, &summary));
     pc__text html = {0};
-    page(&html, timeline, &summary);
+    const pc__plain_numbers plain = pc__plain_numbers_begin();
+    const pc_status summarised = pc_timeline_summarise(timeline, &summary);
+    if (summarised == PC_OK)
+        page(&html, timeline, &summary);
+    pc__plain_numbers_end(plain);
+    PC__TRY(summarised);
     pc_status status = html.failed ? PC_ERR_MEMORY : pc__file_write(path, html.data, html.length);
     pc__text_free(&html);
     pc_timeline_summary_free(&summary);

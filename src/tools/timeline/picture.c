@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "io/file.h"
+#include "train/metrics_line.h"
 
 enum { WIDTH = 860, LEFT = 126, SCALE = 22, HEAD = 20, LANE = 19, DEEPER = 15, GAP = 3, DEPTHS = 8 };
 #define LETTER 6.6 /* a letter's width, about, in 11 px sans-serif */
@@ -306,8 +307,10 @@ pc_status pc_timeline_picture(const pc_timeline *timeline, const char *path, con
     p.top = pc__alloc((size_t)PC__MAX(timeline->row_count, 1) * sizeof *p.top);
     if (!p.top)
         return PC_ERR_MEMORY;
+    const pc__plain_numbers plain = pc__plain_numbers_begin();
     place(&p);
     draw(&p);
+    pc__plain_numbers_end(plain);
     pc_status status = p.out.failed ? PC_ERR_MEMORY : pc__file_write(path, p.out.data, p.out.length);
     pc__text_free(&p.out);
     pc__text_free(&p.labels);

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "io/file.h"
+#include "train/metrics_line.h"
 
 static void text(pc__text *out, const char *key, const char *value)
 {
@@ -78,6 +79,7 @@ pc_status pc_timeline_write(const pc_timeline *timeline, const char *path)
     PC__NEED(timeline);
     PC__NEED(path);
     pc__text out = {0};
+    const pc__plain_numbers plain = pc__plain_numbers_begin();
     pc__text_add(&out, "[\n");
     rows(&out, timeline);
     for (int i = 0; i < timeline->event_count; i++)
@@ -87,6 +89,7 @@ pc_status pc_timeline_write(const pc_timeline *timeline, const char *path)
     for (int i = 0; i < timeline->arrow_count; i++)
         arrow(&out, timeline, i);
     pc__text_add(&out, "{\"ph\":\"M\",\"name\":\"paracord merged\",\"pid\":1,\"tid\":1}\n]\n");
+    pc__plain_numbers_end(plain);
     const pc_status status = out.failed ? PC_ERR_MEMORY : pc__file_write(path, out.data, out.length);
     pc__text_free(&out);
     return status;
