@@ -112,10 +112,11 @@ typedef struct pc_batch {
 } pc_batch;
 
 /* A loader of the pictures in `folder`: pc_loader("train", .batch = 64). The caller owns it. NULL and the error:
- * PC_ERR_ARGUMENT (an option), PC_ERR_DEVICE, PC_ERR_FILE (no such folder, or one that cannot be read),
- * PC_ERR_NOT_FOUND (no class folders, one class only, a class without pictures or without readable ones, or that
- * class_names does not have: named; no class large enough for a validation share), with strict the error of the first
- * broken picture (PC_ERR_FORMAT mostly), PC_ERR_MEMORY. */
+ * PC_ERR_ARGUMENT (an option), PC_ERR_DEVICE, PC_ERR_FILE (no such folder, or one that cannot be read, or a picture
+ * that the system cannot open or read, as where too many files are open), PC_ERR_NOT_FOUND (no class folders, one class
+ * only, a class without pictures or without readable ones, or that class_names does not have: named; no class large
+ * enough for a validation share), with strict the error of the first broken picture (PC_ERR_FORMAT mostly),
+ * PC_ERR_MEMORY. */
 PC_API PC_MUST_USE pc_loader *pc_loader_new(const char *folder, pc_loader_options options);
 #define pc_loader(...) PC_LOADER_(__VA_ARGS__, )
 #define PC_LOADER_(folder, ...) pc_loader_new((folder), PC_OPTIONS(pc_loader_options, __VA_ARGS__))
@@ -186,7 +187,7 @@ typedef struct pc_folder_report {
 } pc_folder_report;
 
 /* Try to decode every picture below `folder` (class folders or not, train/ and test/ too). PC_OK also when some are
- * broken; PC_ERR_FILE, PC_ERR_MEMORY. callbacks and report may be NULL. */
+ * broken; PC_ERR_FILE (as of pc_loader_new), PC_ERR_MEMORY. callbacks and report may be NULL. */
 PC_API PC_MUST_USE pc_status pc_pictures_check(const char *folder, const pc_folder_callbacks *callbacks,
                                                pc_folder_report *report);
 

@@ -60,6 +60,9 @@ PC__SHARED pc_status pc__fail_null(const char *file, int line, const char *funct
 PC__SHARED pc_status pc__fail_errno(const char *file, int line, int number, const char *format, ...) PC_PRINTF(4, 5);
 #define pc__fail_file(number, ...) pc__fail_errno(__FILE__, __LINE__, (number), __VA_ARGS__)
 
+/* That errno, while the calling thread's error is one of pc__fail_errno that was recorded here; else 0. */
+int pc__error_number(void);
+
 /* Put words in front of the calling thread's error, in the place of its first `instead` characters; its end is cut
  * where there is no room. */
 void pc__error_before(const char *words, size_t instead);

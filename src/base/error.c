@@ -7,6 +7,7 @@
 #include <stdarg.h>
 
 static _Thread_local pc_error last;
+static _Thread_local int last_number; /* its errno, or 0 */
 
 static const struct {
     const char *name, *text;
@@ -39,6 +40,12 @@ bool pc_failed(void)
 void pc_error_clear(void)
 {
     last = (pc_error){.status = PC_OK};
+    last_number = 0;
+}
+
+int pc__error_number(void)
+{
+    return last_number;
 }
 
 pc_error pc__error_take(void)
@@ -52,10 +59,12 @@ pc_status pc__error_put(const pc_error *error)
 {
     if (error->status == PC_OK)
         return PC_OK;
-    if (last.status == PC_OK)
+    if (last.status == PC_OK) {
         last = *error;
-    else
+        last_number = 0;
+    } else {
         last.suppressed += error->suppressed + 1;
+    }
     return error->status;
 }
 
@@ -105,7 +114,7 @@ void pc__error_before(const char *words, size_t instead)
     one_line(last.message);
 }
 
-static pc_status record(const char *file, int line, pc_status status, const char *cause, const char *format,
+static pc_status record(const char *file, int line, pc_status status, int number, const char *cause, const char *format,
                         va_list arguments)
 {
     if (last.status != PC_OK) {
@@ -113,6 +122,7 @@ static pc_status record(const char *file, int line, pc_status status, const char
         return status;
     }
     last.status = status;
+    last_number = number;
     last.file = file;
     last.line = line;
     last.site = pc__site_here();
@@ -128,7 +138,7 @@ pc_status pc__fail_at(const char *file, int line, pc_status status, const char *
 {
     va_list arguments;
     va_start(arguments, format);
-    record(file, line, status, cause, format, arguments);
+    record(file, line, status, 0, cause, format, arguments);
     va_end(arguments);
     return status;
 }
@@ -147,7 +157,7 @@ pc_status pc__fail_errno(const char *file, int line, int number, const char *for
     const char *cause = strerror_r(number, words, sizeof words);
     va_list arguments;
     va_start(arguments, format);
-    record(file, line, status, cause, format, arguments);
+    record(file, line, status, number, cause, format, arguments);
     va_end(arguments);
     return status;
 }
@@ -159,7 +169,7 @@ pc_status pc_fail(pc_status status, const char *format, ...)
         return pc__fail(PC_ERR_ARGUMENT, "pc_fail: status %d is none of the errors of PC_STATUS_LIST", (int)status);
     va_list arguments;
     va_start(arguments, format);
-    record("(the program)", 0, status, NULL, format, arguments);
+    record("(the program)", 0, status, 0, NULL, format, arguments);
     va_end(arguments);
     return status;
 }

@@ -3,6 +3,7 @@
 
 #include "base/parallel.h"
 
+#include <errno.h>
 #include <paracord/trace.h>
 #include <pthread.h>
 
@@ -17,7 +18,7 @@ typedef struct decoding {
     int first_file; /* strict: the first picture that is not whole, and its error */
     int end;        /* files from here on need no decoding any more; atomic */
     pthread_mutex_t lock;
-    pc_error failure; /* out of memory; set by whoever brings `end` below zero */
+    pc_error failure; /* out of memory, or the system's; set by whoever brings `end` below zero */
 } decoding;
 
 typedef struct reason {
@@ -90,6 +91,18 @@ static void note_first(decoding *d, int i, const pc_error *error)
     lower_end(d, i + 1);
 }
 
+/* What the system says of this one name or file is as good as broken; that it has no descriptor left, or cannot read its
+ * disk, is no fault of the picture's, and is over for all of them. */
+static bool is_the_systems(int number)
+{
+    static const int files[] = {0,     ENOENT,       ENOTDIR, EISDIR, EACCES,   EPERM,
+                                ELOOP, ENAMETOOLONG, EINVAL,  ENXIO,  EOVERFLOW};
+    for (int i = 0; i < PC__COUNT(files); i++)
+        if (number == files[i])
+            return false;
+    return true;
+}
+
 static pc_status note_broken(decoding *d, int i, const char *path)
 {
     const pc_error error = pc__error_take();
@@ -107,7 +120,7 @@ static pc_status decode_file(decoding *d, int i, const char *path)
     pc_image_damage damage = {""};
     const pc_status status = decode_path(path, d->options, pixels, &damage);
     if (status != PC_OK)
-        return status == PC_ERR_MEMORY ? status : note_broken(d, i, path);
+        return status == PC_ERR_MEMORY || is_the_systems(pc__error_number()) ? status : note_broken(d, i, path);
     if (!damage.words[0])
         return PC_OK;
     d->decoded[i] = PC__DECODED_DAMAGED;

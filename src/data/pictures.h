@@ -28,7 +28,7 @@ pc_status pc__picture_decode(const pc__folder *folder, int i, const pc__decode_o
 
 /* Decode every file of `folder` on all cores (decode.c), file i to slot i * slots / files of `pixels` ([slots, height,
  * width, channels]) where that is another one than the next file's. slots 0: only try. PC_ERR_MEMORY when memory ran
- * out, which breaks no picture. */
+ * out, and PC_ERR_FILE when the system could not open or read a file, as where too many are open: these break no picture. */
 pc_status pc__pictures_decode(const pc__folder *folder, const pc__decode_options *options, uint8_t *pixels,
                               int64_t slots, pc__decoded *decoded);
 

@@ -1,10 +1,13 @@
 /* Folders of pictures: what is found, in which order, which part, and which files are broken. */
 #include "data/folder.h"
+#include "data/pictures.h"
 
 #include "pictures.h"
 
 #include <paracord/loader.h>
 #include <paracord/memory.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 static void assert_paths(const pc__folder *folder, const char *const *paths, int count)
 {
@@ -112,6 +115,37 @@ static void what_cannot_be_looked_at_is_an_error(void **state)
     remove_root(&root);
 }
 
+/* Not with files that are open already, whose number the limit is set to. */
+static void too_many_open_files_break_no_picture(void **state)
+{
+    (void)state;
+    test_path root = new_root();
+    touch(root.s, "cat/1.jpg");
+    put_bad_link(root.s, "cat/odd.jpg");
+    touch(root.s, "dog/1.jpg");
+    pc__folder folder = scanned(root.s);
+    const pc__decode_options options = {.frame = {.width = 2, .height = 2, .channels = 3}};
+    pc__decoded decoded[3];
+    struct rlimit before, none;
+    const int next = dup(0);
+    close(next);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = (rlim_t)next;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    const pc_status status = pc__pictures_decode(&folder, &options, NULL, 0, decoded);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(status, PC_ERR_FILE);
+    assert_non_null(strstr(pc_error_last()->message, "cannot open"));
+    assert_string_equal(pc_error_last()->cause, "Too many open files");
+    pc_error_clear();
+    assert_ok(pc__pictures_decode(&folder, &options, NULL, 0, decoded));
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(decoded[i], PC__DECODED_BROKEN); /* empty, or no file at all */
+    pc__folder_free(&folder);
+    remove_root(&root);
+}
+
 static void too_deep_is_an_error(void **state)
 {
     (void)state;
@@ -193,6 +227,7 @@ int main(void)
         cmocka_unit_test(what_is_no_picture_is_left_alone),
         cmocka_unit_test(links_are_followed_and_end),
         cmocka_unit_test(what_cannot_be_looked_at_is_an_error),
+        cmocka_unit_test(too_many_open_files_break_no_picture),
         cmocka_unit_test(too_deep_is_an_error),
         cmocka_unit_test(names_give_the_order),
         cmocka_unit_test(a_check_names_the_broken),
