@@ -67,8 +67,6 @@ static pc_status passed(pc__reducer *r)
 {
     const pc_zero *z = (const pc_zero *)r;
     PC__TRY(pc__lacking_tell(r, 0, r->count - 1));
-    if (r->group->size > 1)
-        PC__TRY(pc_group_all_reduce(r->group, r->numbers, PC_GROUP_MAX));
     for (int i = 0; i < r->count; i++)
         pc_zero_grad(r->parameter[i]);
     for (int i = 0; i < z->piece_count; i++)
@@ -199,6 +197,8 @@ pc_status pc__zero_step(pc_zero *zero, pc_optimizer *optimizer, pc_tensor *numbe
     optimizer->whole_norm = zero->reducer.group->size > 1 || zero->network ? whole_norm : NULL;
     optimizer->whole = zero;
     optimizer->others = zero->others;
+    if (zero->reducer.group->size > 1) /* of all passes since the last step */
+        PC__TRY(pc_group_all_reduce(zero->reducer.group, zero->reducer.numbers, PC_GROUP_MAX));
     for (int i = 0; i < zero->piece_count; i++)
         zero->others[i] = pc__lacking_number(&zero->reducer, zero->pieces[i].parameter);
     PC__TRY(pc__zero_take_parts(zero));

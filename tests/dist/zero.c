@@ -1,4 +1,6 @@
 /* ZeRO's stages: where weights are, who may use them, what memory they take; gradients in 16 bits. */
+#include "device/trace.h"
+#include "dist/journal.h"
 #include "dist/threads.h"
 #include "dist/zero.h"
 #include "parallel/zero_state.h"
@@ -33,6 +35,53 @@ static pc_status learn(void *user)
 {
     const learner *l = user;
     return learn_squares(l->net, l->x, l->trial->half, l->zero, l->optimizer);
+}
+
+/* --- what a step and its passes tell each other --- */
+
+/* Of this rank since `from`. */
+static int all_reduces(const rank_work *r, int64_t from)
+{
+    pc__journal_entry *entries = calloc(PC__JOURNAL_CALLS, sizeof *entries);
+    int found = 0;
+    const int n = entries ? pc__journal_read(entries, PC__JOURNAL_CALLS) : 0;
+    for (int i = 0; i < n; i++)
+        found += entries[i].rank == r->rank && entries[i].size == r->size &&
+                 PC__MAX(entries[i].queued, entries[i].entered) >= from &&
+                 strcmp(pc__journal_op(&entries[i]), "all_reduce") == 0;
+    free(entries);
+    return found;
+}
+
+/* Which parameters ranks lack is told once a step, not in each pass that adds to the gradients. */
+static void tell_once(rank_work *r)
+{
+    const trial *t = r->context;
+    learner l = {.trial = t, .net = network(r->device)};
+    l.zero = pc_zero(l.net, r->group, .stage = t->stage);
+    l.optimizer = pc_sgd(pc_zero_part(l.zero), .lr = 0.01);
+    RANK_TRUE(l.zero && l.optimizer);
+    RANK_OK(pc_group_barrier(r->group));
+    const int64_t from = pc__now();
+    for (int i = 0; i < 3; i++)
+        PC_SCOPE {
+            pc_tensor *x = pc_ones(PC_SHAPE(ROWS, WIDTH), PC_F32, r->device);
+            RANK_OK(pc_backward(pc_mean(pc_square(pc_forward(l.net, x)))));
+        }
+    RANK_OK(pc_zero_step(l.zero, l.optimizer));
+    RANK_OK(pc_stream_synchronize(pc_stream_current(r->device)));
+    RANK_TRUE(all_reduces(r, from) == 1);
+    pc_optimizer_free(l.optimizer);
+    pc_zero_free(l.zero);
+    pc_module_free(l.net);
+}
+
+static void passes_tell_nothing(void **state)
+{
+    (void)state;
+    for (int stage = 1; stage <= 3; stage++)
+        if (ranks_most() >= 2)
+            ranks_work(2, tell_once, &(trial){.stage = stage});
 }
 
 /* --- weights that are elsewhere --- */
@@ -439,13 +488,10 @@ static void what_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elsewhere),
-        cmocka_unit_test(stages_learn_the_same),
-        cmocka_unit_test(buffers_are_shared),
-        cmocka_unit_test(pieces_come_together),
-        cmocka_unit_test(clips_in_float64),
-        cmocka_unit_test(what_is_refused),
-        cmocka_unit_test(networks_that_are_too_small),
+        cmocka_unit_test(passes_tell_nothing),   cmocka_unit_test(elsewhere),
+        cmocka_unit_test(stages_learn_the_same), cmocka_unit_test(buffers_are_shared),
+        cmocka_unit_test(pieces_come_together),  cmocka_unit_test(clips_in_float64),
+        cmocka_unit_test(what_is_refused),       cmocka_unit_test(networks_that_are_too_small),
         cmocka_unit_test(groups_by_long_names),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
