@@ -114,7 +114,8 @@ PC_API PC_MUST_USE pc_status pc_pipeline_update(pc_pipeline *pipeline, pc_optimi
 /* A parameter that several stages have a copy of, such as a table of tokens in the first and the last one: all ranks
  * call it, those that have one with their copy, of one shape and dtype, others with NULL. All copies become that of
  * the lowest of these ranks. From now on pc_pipeline_update sums their gradients first, so that copies stay equal
- * where optimisers have the same settings, and a norm counts the sum once. Errors as of pc_pipeline_new;
+ * where optimisers have the same settings, and a norm counts the sum once; where no stage has a
+ * gradient of it, it is in no step. Errors as of pc_pipeline_new;
  * PC_ERR_SHAPE where copies differ. */
 PC_API PC_MUST_USE pc_status pc_pipeline_tie(pc_pipeline *pipeline, pc_tensor *parameter);
 

@@ -23,6 +23,10 @@ typedef struct pc__microbatch {
 typedef struct pc__tied {
     pc_tensor *parameter; /* a reference; NULL: not here */
     pc_group *group;      /* of those that have it */
+
+    /* --- of the update under way --- */
+    pc_tensor *number; /* a reference, [1]: above 0 where a copy has a gradient */
+    bool given;        /* this one */
 } pc__tied;
 
 struct pc_pipeline {

@@ -4,6 +4,7 @@
 
 #include "autograd/leaf_watch.h"
 #include "nn/optimizer.h"
+#include "ops/table.h"
 
 #include <paracord/autograd.h>
 #include <paracord/no_grad.h>
@@ -95,23 +96,67 @@ void pc__pipeline_untie(pc_pipeline *p)
     pc__free(p->tied);
 }
 
+/* [1], above 0 where a gradient has come to this copy, or to pc_ddp's of it. *given: to this one, as far as the host knows. */
+static pc_tensor *number_of(const pc_tensor *leaf, bool *given)
+{
+    const pc__leaf_watch *watch = leaf->watch;
+    const bool lacks = watch && !watch->given && watch->others;
+    *given = leaf->grad && !lacks;
+    return leaf->grad && lacks ? pc_clone(pc__as_dtype(watch->others, PC_F32))
+                               : pc_full(PC_SHAPE(1), *given, PC_F32, pc_tensor_device(leaf));
+}
+
+/* Above 0 where one of the copies has a gradient: else no step moves them, as without pc_pipeline_tie. */
+static pc_status ask_all(pc__tied *t)
+{
+    pc_tensor *number = number_of(t->parameter, &t->given);
+    PC__TRY(number ? pc_group_all_reduce(t->group, number, PC_GROUP_MAX) : pc_error_last()->status);
+    t->number = pc_tensor_retain(number);
+    return PC_OK;
+}
+
 /* The sum of all copies' gradients, in each: where pc_ddp has put zeros in the place of none it is one, too. */
-static pc_status add_up(const pc__tied *t)
+static pc_status add_up(pc__tied *t)
 {
     pc_status status = PC_OK;
     PC_SCOPE {
         PC_NO_GRAD {
             pc_tensor *leaf = t->parameter;
-            if (!leaf->grad)
+            status = ask_all(t);
+            if (status == PC_OK && !leaf->grad)
                 status = pc__leaf_adds(
                     leaf, pc_zeros(pc_tensor_shape(leaf), (pc_dtype)leaf->dtype, pc_tensor_device(leaf)), true);
-            if (leaf->watch)
-                leaf->watch->given = true;
             if (status == PC_OK)
                 status = pc_group_all_reduce(t->group, leaf->grad, PC_GROUP_SUM);
         }
     }
     return status;
+}
+
+/* For the optimiser: of tied parameters the numbers above, of others what their watches have. */
+static pc_status tell(const pc_pipeline *p, pc_optimizer *o)
+{
+    o->others = pc__calloc((size_t)PC__MAX(o->count, 1), sizeof *o->others);
+    if (!o->others)
+        return PC_ERR_MEMORY;
+    for (int i = 0; i < o->count; i++) {
+        const pc__leaf_watch *watch = o->parameters[i]->watch;
+        o->others[i] = watch && !watch->given ? watch->others : NULL;
+        for (int k = 0; k < p->tied_count; k++)
+            if (p->tied[k].parameter == o->parameters[i])
+                o->others[i] = p->tied[k].given ? NULL : p->tied[k].number;
+    }
+    return PC_OK;
+}
+
+static void forget(pc_pipeline *p, pc_optimizer *o)
+{
+    pc__free(o->others);
+    o->others = NULL;
+    for (int i = 0; i < p->tied_count; i++) {
+        pc_tensor_free(p->tied[i].number);
+        p->tied[i].number = NULL;
+    }
 }
 
 /* Squares that a rank before this one counts; NULL: there are none. */
@@ -153,10 +198,13 @@ pc_status pc_pipeline_update(pc_pipeline *pipeline, pc_optimizer *optimizer)
     pc_status status = PC_OK;
     for (int i = 0; i < pipeline->tied_count && status == PC_OK; i++)
         status = add_up(&pipeline->tied[i]);
+    if (status == PC_OK && pipeline->tied_count)
+        status = tell(pipeline, optimizer);
     optimizer->whole_norm = pipeline->stages > 1 ? whole_norm : NULL;
     optimizer->whole = pipeline;
     if (status == PC_OK)
         status = pc_optimizer_step(optimizer);
     optimizer->whole_norm = NULL;
+    forget(pipeline, optimizer);
     return pc__pipeline_end(pipeline, status);
 }

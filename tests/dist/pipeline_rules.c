@@ -316,6 +316,56 @@ static void a_copy_that_its_stage_leaves_out(void **state)
         ranks_work(2, learn_tied_by_ddp, NULL);
 }
 
+static _Thread_local bool rests; /* the copy is in no loss of this rank's */
+
+static pc_tensor *by_both(pc_module *module, pc_tensor *x)
+{
+    return pc_forward_child(module, "b", rests ? x : pc_forward_child(module, "0", x));
+}
+
+static const pc_module_class both_class = {.name = "Both", .forward = by_both};
+
+/* Of the first stage's loss, of none, of the last one's: momentum and decay move it with a gradient alone. */
+static void learn_tied_that_rests(rank_work *r)
+{
+    static const bool uses[][2] = {{true, false}, {false, false}, {false, true}, {false, false}, {true, true}};
+    const bool *by_ddp = r->context;
+    pc_group *own;
+    RANK_OK(pc_group_split(r->group, r->rank, 0, &own));
+    pc_module *layer = square(4), *net = pc_module_of(&both_class, {"0", layer}, {"b", square(5)});
+    RANK_OK(pc_module_to(net, r->device, PC_F32));
+    pc_ddp *ddp = *by_ddp ? pc_ddp(net, own) : NULL;
+    pc_pipeline *pipe = pc_pipeline(net, r->group, mean_square, NULL, .microbatches = 2, .ddp = ddp);
+    RANK_TRUE(pipe);
+    pc_tensor *weight = pc_module_parameter(layer, "weight");
+    RANK_OK(pc_pipeline_tie(pipe, weight));
+    pc_optimizer *sgd = pc_sgd(net, .lr = 0.1, .momentum = 0.9, .weight_decay = 0.1);
+    for (int step = 0; step < 5; step++)
+        PC_SCOPE {
+            pc_tensor *x = inputs(r->device), *before = pc_clone(weight);
+            rests = !uses[step][r->rank];
+            RANK_OK(pc_pipeline_step(pipe, x, x, NULL));
+            RANK_OK(pc_pipeline_update(pipe, sgd));
+            RANK_TRUE((pc_item(pc_max(pc_abs(pc_sub(weight, before)))) > 0) == (uses[step][0] || uses[step][1]));
+            pc_tensor *all = pc_zeros(PC_SHAPE(2 * TIED_WIDTH, TIED_WIDTH), PC_F32, r->device);
+            RANK_OK(pc_group_all_gather(r->group, all, pc_detach(weight)));
+            all = pc_sub(pc_slice(all, 0, 0, TIED_WIDTH, 1), pc_slice(all, 0, TIED_WIDTH, 2 * TIED_WIDTH, 1));
+            RANK_TRUE(pc_item(pc_max(pc_abs(all))) == 0);
+        }
+    pc_optimizer_free(sgd);
+    pc_pipeline_free(pipe);
+    pc_ddp_free(ddp);
+    pc_module_free(net);
+    pc_group_free(own);
+}
+
+static void a_copy_that_nobody_uses(void **state)
+{
+    (void)state;
+    for (int by_ddp = 0; by_ddp < 2 && ranks_most() >= 2; by_ddp++)
+        ranks_work(2, learn_tied_that_rests, &(bool){by_ddp});
+}
+
 static void ties_other_shapes(rank_work *r)
 {
     pc_module *net = pc_linear(4, r->rank ? 4 : 3);
@@ -349,6 +399,7 @@ int main(void)
         cmocka_unit_test(a_stage_of_a_checkpoint),
         cmocka_unit_test(one_parameter_in_two_stages),
         cmocka_unit_test(a_copy_that_its_stage_leaves_out),
+        cmocka_unit_test(a_copy_that_nobody_uses),
         cmocka_unit_test(copies_that_differ),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
