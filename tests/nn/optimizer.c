@@ -98,7 +98,6 @@ static void steps_as_pytorch(void **state)
     assert_nothing_left();
 }
 
-/* Two halves of a batch and one step are one whole batch and one step. */
 /* No decay is no term of the sum: 0 times infinity would be none. */
 static void infinite_weights_stay(void **state)
 {
@@ -130,6 +129,46 @@ static void infinite_weights_stay(void **state)
         }
 }
 
+/* A weight that is no number is decayed as any: the optimiser's state has it from then on, and so has a weight that is
+ * put in its place, as in PyTorch. */
+static void no_number_is_decayed_too(void **state)
+{
+    (void)state;
+    static const pc_dtype dtypes[] = {PC_F32, PC_F64};
+    static const double start[N] = {NAN, INFINITY, 1, -2, 3}, sound[N] = {1, 1, 1, 1, 1},
+                        gradient[N] = {1, 1, -1, 0.5, 0};
+    for (int i = 0; i < 2; i++)
+        for (int kind = 0; kind < 6; kind++) {
+            pc_module *module = weight(start, dtypes[i]);
+            pc_tensor *w = pc_module_parameter(module, "w");
+            pc_optimizer *o = kind == 0 ? pc_sgd(module, .lr = 0.1, .momentum = 0.9, .weight_decay = 0.1)
+                              : kind == 1
+                                  ? pc_sgd(module, .lr = 0.1, .momentum = 0.9, .weight_decay = 0.1, .nesterov = true)
+                              : kind == 2 ? pc_adam(module, .lr = 0.1, .weight_decay = 0.1)
+                              : kind == 3 ? pc_rmsprop(module, .lr = 0.1, .momentum = 0.9, .weight_decay = 0.1)
+                              : kind == 4 ? pc_adamw(module, .lr = 0.1, .weight_decay = 0.1)
+                                          : pc_lion(module, .lr = 0.1, .weight_decay = 0.1);
+            assert_not_null_ok(o);
+            for (int step = 0; step < 2; step++) {
+                give(w, gradient);
+                assert_ok(pc_optimizer_step(o));
+                double *got = values_of(w);
+                if (isnan(got[0]) != (step == 0 || kind < 4) || !isfinite(got[2]))
+                    fail_msg("optimiser %d, %s, step %d: %g", kind, pc_dtype_name(dtypes[i]), step, got[0]);
+                free(got);
+                PC_SCOPE {
+                    PC_NO_GRAD {
+                        assert_ok(
+                            pc_copy(w, pc_cast(pc_from_data(sound, PC_SHAPE(N), PC_F64, test_device()), dtypes[i])));
+                    }
+                }
+            }
+            pc_optimizer_free(o);
+            pc_module_free(module);
+        }
+}
+
+/* Two halves of a batch and one step are one whole batch and one step. */
 static void gradients_add_up(void **state)
 {
     (void)state;
@@ -289,13 +328,10 @@ static void wrong_settings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_as_pytorch),
-        cmocka_unit_test(infinite_weights_stay),
-        cmocka_unit_test(gradients_add_up),
-        cmocka_unit_test(steps_of_many_elements),
-        cmocka_unit_test(parameters_of_several_dtypes),
-        cmocka_unit_test(shared_parameters_once),
-        cmocka_unit_test(changed_values_are_noticed),
+        cmocka_unit_test(steps_as_pytorch),         cmocka_unit_test(infinite_weights_stay),
+        cmocka_unit_test(no_number_is_decayed_too), cmocka_unit_test(gradients_add_up),
+        cmocka_unit_test(steps_of_many_elements),   cmocka_unit_test(parameters_of_several_dtypes),
+        cmocka_unit_test(shared_parameters_once),   cmocka_unit_test(changed_values_are_noticed),
         cmocka_unit_test(wrong_settings),
     };
     return cmocka_run_group_tests_name("nn.optimizer", tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include "ops/scale.h"
 #include "ops/step.h"
 
+#include "cpu/level/float_bits.h"
 #include "cpu/level/halves.h"
 #include "cpu/level/kernels.h"
 
@@ -22,17 +23,19 @@ typedef struct pieces {
 #define TAKEN(T, g)                                                                                                    \
     T d = (g)*factor;                                                                                                  \
     d = d < -bound ? -bound : d > bound ? bound : d;
-/* 0 times an infinite weight is no number, and is left out (a weight that is none stays so). A branch would have each loop be
- * compiled twice. */
+/* No decay is no term: 0 times an infinite weight is no number. By its bits, for a branch would have each loop be compiled
+ * twice; with a decay a weight that is no number goes into gradient and slots. */
 #define DECAYED(T, p)                                                                                                  \
-    const T w = decay * (p);                                                                                           \
-    d = w == w ? d + w : d;
+    pc__##T##_bits w = {.f = decay * (p)};                                                                             \
+    w.u &= decays;                                                                                                     \
+    d += w.f;
 #define SHARED(T)                                                                                                      \
     const T lr = (T)q->lr, decay = (T)q->decay, keep = (T)q->keep, factor = (T)q->factor, bound = (T)q->bound,         \
             b1 = (T)q->a->beta1, b2 = (T)q->a->beta2, c1 = (T)(1 - q->a->beta1), c2 = (T)(1 - q->a->beta2),            \
             epsilon = (T)q->a->epsilon, momentum = (T)q->a->momentum, size = (T)q->size, inverse = (T)q->inverse;      \
-    (void)lr, (void)decay, (void)keep, (void)b1, (void)b2, (void)c1, (void)c2, (void)epsilon, (void)momentum,          \
-        (void)size, (void)inverse;
+    const __typeof__(((pc__##T##_bits *)NULL)->u) decays = (T)q->decay != 0 ? ~0ULL : 0;                               \
+    (void)lr, (void)decay, (void)decays, (void)keep, (void)b1, (void)b2, (void)c1, (void)c2, (void)epsilon,            \
+        (void)momentum, (void)size, (void)inverse;
 
 /* p, g, and the slots s1, s2 of one run. In torch.optim's order of operations. */
 #define RULES(T, root)                                                                                                 \
