@@ -1,6 +1,9 @@
 /* Convolution and pooling of every level against plain loops in double, forward and backward, fused or not. */
 #include "levels.h"
 
+#include <math.h>
+#include <paracord/ops.h>
+
 typedef struct sample {
     const kernels *k;
     pc__conv s;
@@ -388,6 +391,31 @@ static void out_of_memory_is_an_error(void **state)
     each_kernels(check_memory);
 }
 
+/* A sum that is the other infinity than the bias is no number, and its window has none then, as by ops apart. */
+static void infinities_in_a_window(void **state)
+{
+    (void)state;
+    static const pc_dtype dtypes[] = {PC_F32, PC_F64, PC_BF16, PC_F16};
+    for (int i = 0; i < 8; i++)
+        PC_SCOPE {
+            const float weights[] = {1, 1}, bias[] = {i % 2 ? -INFINITY : INFINITY, 1};
+            float x[16] = {0}, got[8], want[8];
+            x[0] = -INFINITY, x[3] = INFINITY, x[9] = 2;
+            const pc_dtype dtype = dtypes[i / 2];
+            pc_tensor *in = pc_cast(pc_from_data(x, PC_SHAPE(1, 1, 4, 4), PC_F32, PC_DEVICE_CPU), dtype),
+                      *w = pc_cast(pc_from_data(weights, PC_SHAPE(2, 1, 1, 1), PC_F32, PC_DEVICE_CPU), dtype),
+                      *b = pc_cast(pc_from_data(bias, PC_SHAPE(2), PC_F32, PC_DEVICE_CPU), dtype);
+            pc_tensor *y = pc_fn_conv2d(in, w, b, (pc_fn_conv2d_options){.pool = 2});
+            pc_tensor *z = pc_fn_max_pool2d(pc_fn_conv2d(in, w, b, (pc_fn_conv2d_options){.pool = 1}),
+                                            (pc_fn_pool2d_options){.kernel = {2, 2}});
+            assert_ok(pc_read(pc_cast(pc_contiguous(y), PC_F32), got, sizeof got));
+            assert_ok(pc_read(pc_cast(pc_contiguous(z), PC_F32), want, sizeof want));
+            assert_true(isnan(want[i % 2]) && !isnan(want[2]));
+            for (int k = 0; k < 8; k++)
+                assert_true(isnan(want[k]) ? isnan(got[k]) : got[k] == want[k]);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -396,6 +424,7 @@ int main(void)
         cmocka_unit_test(pools_agree),
         cmocka_unit_test(nan_survives_pooling),
         cmocka_unit_test(out_of_memory_is_an_error),
+        cmocka_unit_test(infinities_in_a_window),
     };
     return cmocka_run_group_tests_name("cpu.conv", tests, NULL, NULL);
 }

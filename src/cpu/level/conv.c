@@ -22,7 +22,8 @@ typedef struct forward {
     void *y;
     uint8_t *argmax;
     int64_t strip, strips; /* rows of y in a task, tasks in an image */
-    bool biased;           /* bias is not all zero */
+    bool biased;           /* bias is not all zero, */
+    bool infinite;         /* and has numbers that are not finite */
     bool copying;          /* input goes through a padded copy */
     int64_t segment;       /* columns of the convolution that are worked on at once, a multiple of pool */
 } forward;
@@ -113,10 +114,24 @@ static void finish_block(const forward *f, real *block, int64_t pixels, int64_t 
         activate(activation, block, pixels * count);
 }
 
+/* A sum that is the other infinity than its bias makes no number, and the greatest sum of a window would hide it. Behind
+ * this it is what adding such a bias makes it, and stays so where that is added once more. */
+static void add_infinite(const forward *f, real *block, int64_t row, int64_t pixels, int64_t first, int width)
+{
+    const int64_t count = PC__MIN(width, f->g.s->o - first);
+    for (int64_t j = 0; j < count; j++) {
+        const real bias = f->bias[first + j];
+        for (int64_t i = 0; bias - bias != 0 && i < f->g.pool * f->g.pool * pixels; i++)
+            block[i / (f->g.pool * pixels) * row + i % (f->g.pool * pixels) * width + j] += bias;
+    }
+}
+
 static void write_pixels(const forward *f, real *block, int64_t row, int64_t pixels, int64_t first, int width,
                          int64_t at)
 {
     const pc__activation activation = f->g.s->activation;
+    if (f->infinite && f->g.pool > 1)
+        add_infinite(f, block, row, pixels, first, width);
     if (f->g.pool == 1 && is_staged(f, PC__MIN(width, f->g.s->o - first)))
         finish_block(f, block, pixels, first, width);
     else if (f->g.pool == 1)
@@ -362,6 +377,8 @@ static pc_status run(forward *f, const void *weight, bool back, const void *bias
     memset(slab, 0, (size_t)outputs * sizeof(real));
     if (bias)
         take_reals(g, slab, bias, s->o);
+    for (int64_t i = 0; i < s->o; i++)
+        f->infinite |= slab[i] - slab[i] != 0;
     f->bias = slab, f->packed = packed;
     f->narrow.bias = (const float *)(const void *)slab, f->narrow.b = (const uint32_t *)(const void *)packed;
     const pc_status status = f->pairs ? PC__K(conv2d_pack_pairs)(s, weight, back, (uint32_t *)(void *)packed)
