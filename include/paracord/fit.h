@@ -52,8 +52,9 @@ typedef struct pc_fit_options {
                                           * train's, as far as there are: PC_ERR_ARGUMENT (a loader's class_names).
                                           * Of the network's outputs there may be more: what it names then is wrong */
     const pc_train_callbacks *callbacks; /* progress, epoch and stop are used; may be NULL */
-    /* A file that is written at the end of every epoch and when the stop callback says so: weights, optimiser state,
-     * the thread's generator and the position between two batches. With `resume` training goes on from it when it is
+    /* A file that is written at the end of every epoch, behind the epoch callback, and when the stop callback says so:
+     * weights, optimiser state with the rate, the thread's generator and the position between two batches; what the
+     * callback changes of these is in it. With `resume` training goes on from it when it is
      * there, to the bits of a training that was never stopped. `settings` is text of yours that must be the same then
      * (PC_ERR_STATE otherwise), below 1024 bytes; NULL for none. Network and optimiser, .mixed where it is PC_MIXED_F16,
      * and inside an epoch the size of batches and the number of samples must be the same, too; keep_best goes on with what

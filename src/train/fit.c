@@ -179,10 +179,10 @@ static pc_status end_epoch(pc__fit *fit)
     fit->at = (pc__standing){.epoch = fit->at.epoch + 1};
     fit->last = result;
     PC__TRY(fit->passed ? fit->passed(fit->context, fit, &result) : PC_OK);
-    PC__TRY(pc__fit_whole(fit, false));
     if (fit->callbacks && fit->callbacks->epoch && pc__fit_speaks(fit))
         fit->callbacks->epoch(fit->callbacks->context, &result);
-    return PC_OK;
+    PC__TRY(fit->told ? fit->told(fit->context, fit) : PC_OK);
+    return pc__fit_whole(fit, false);
 }
 
 bool pc__fit_is_over(const pc__fit *fit)

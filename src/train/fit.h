@@ -65,6 +65,7 @@ typedef struct pc__fit {
     bool finished;     /* its owner has written all that the training is to leave */
     /* Called after every batch and at the end of every epoch (result not NULL), before the callbacks. */
     pc_status (*passed)(void *context, struct pc__fit *fit, const pc_epoch_result *result);
+    pc_status (*told)(void *context, struct pc__fit *fit); /* at the end of every epoch, behind its callback */
     void *context;
     pc_group *group;       /* of ranks that train together (fit_ranks.c); NULL: it is alone */
     pc_dtype reduce_dtype; /* of gradients between them (pc_ddp_options) */

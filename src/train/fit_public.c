@@ -12,10 +12,11 @@
 #include <paracord/no_grad.h>
 #include <unistd.h>
 
-static pc_status passed(void *context, pc__fit *fit, const pc_epoch_result *result)
+/* What the epoch's callback has changed, such as the rate, is a part of where training stands. */
+static pc_status told(void *context, pc__fit *fit)
 {
     const pc_fit_options *options = context;
-    return result ? pc__checkpoint_save(options->checkpoint, fit, options->settings) : PC_OK;
+    return pc__checkpoint_save(options->checkpoint, fit, options->settings);
 }
 
 static pc_status check(const pc_fit_options *options)
@@ -183,7 +184,7 @@ pc_status pc_fit(pc_module *net, pc_optimizer *optimizer, pc_loader *train, pc_f
                    .early_stop = options.early_stop,
                    .callbacks = options.callbacks,
                    .context = &options,
-                   .passed = options.checkpoint ? passed : NULL,
+                   .told = options.checkpoint ? told : NULL,
                    .accumulate = options.accumulate,
                    .group = options.group && pc_group_size(options.group) > 1 ? options.group : NULL,
                    .reduce_dtype = options.reduce_dtype};

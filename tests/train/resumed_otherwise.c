@@ -163,6 +163,55 @@ static void the_best_is_not_kept_any_more(void **state)
     }
 }
 
+/* --- what an epoch's callback changes is in that epoch's checkpoint --- */
+
+static void halve_rate(void *optimizer, const pc_epoch_result *result)
+{
+    (void)result;
+    pc_optimizer_set_lr(optimizer, pc_optimizer_lr(optimizer) / 2);
+    PC_SCOPE {
+        assert_not_null_ok(pc_randn(PC_SHAPE(3), PC_F32, PC_DEVICE_CPU)); /* and it draws */
+    }
+}
+
+typedef struct ending {
+    double rate;
+    float weights[4 * WIDTH];
+    pc_generator generator;
+} ending;
+
+static ending fit_halving(int epochs, bool resume)
+{
+    ending e;
+    pc_module *net = network(PLAIN);
+    pc_optimizer *sgd = pc_sgd(net, .lr = 0.1, .momentum = 0.5);
+    pc_loader *train = loader(PC_F32);
+    const pc_train_callbacks callbacks = {.context = sgd, .epoch = halve_rate};
+    assert_ok(pc_fit(net, sgd, train,
+                     PC_OPTIONS(pc_fit_options, .epochs = epochs, .resume = resume, .checkpoint = checkpoint,
+                                .callbacks = &callbacks),
+                     NULL));
+    e.rate = pc_optimizer_lr(sgd);
+    e.generator = pc_generator_get();
+    assert_ok(pc_read(pc_module_parameter(net, "0.weight"), e.weights, sizeof e.weights));
+    pc_loader_free(train);
+    pc_optimizer_free(sgd);
+    pc_module_free(net);
+    return e;
+}
+
+static void what_the_callback_changes_is_in_it(void **state)
+{
+    (void)state;
+    const ending whole = fit_halving(3, false);
+    assert_true(whole.rate == 0.1 / 8);
+    (void)fit_halving(1, false);
+    const ending resumed = fit_halving(3, true);
+    assert_true(resumed.rate == whole.rate);
+    assert_memory_equal(resumed.weights, whole.weights, sizeof whole.weights);
+    assert_memory_equal(&resumed.generator, &whole.generator, sizeof whole.generator);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +219,7 @@ int main(void)
         cmocka_unit_test(other_dtypes),
         cmocka_unit_test(other_options),
         cmocka_unit_test(the_best_is_not_kept_any_more),
+        cmocka_unit_test(what_the_callback_changes_is_in_it),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }
