@@ -104,7 +104,8 @@ typedef struct pc_fit_options {
      * of one device with the whole batch, up to rounding, at any number of ranks, but for what goes by a rank's part
      * alone: norms of batches, pairs of mixup and cutmix, dropout's zeros. What is told is of whole batches. `test` is
      * measured in every rank with rank 0's statistics of norms, and rank 0's figures count. Rank 0 alone calls back and
-     * writes the checkpoint, which all read; the stop callbacks are asked in every rank, and all stop, some batches
+     * writes the checkpoint, which all read; a rate that its epoch callback sets is that of all ranks, which must have the
+     * same one at the beginning, too (PC_ERR_STATE); the stop callbacks are asked in every rank, and all stop, some batches
      * later, where one says so. An error in one rank ends all: PC_ERR_STATE says which and of what. */
     pc_group *group;
     pc_dtype reduce_dtype; /* of gradients between them (pc_ddp_options), without zero, which has its own */

@@ -181,6 +181,7 @@ static pc_status end_epoch(pc__fit *fit)
     PC__TRY(fit->passed ? fit->passed(fit->context, fit, &result) : PC_OK);
     if (fit->callbacks && fit->callbacks->epoch && pc__fit_speaks(fit))
         fit->callbacks->epoch(fit->callbacks->context, &result);
+    PC__TRY(pc__fit_ranks_rate(fit)); /* the callback may have set another one */
     PC__TRY(fit->told ? fit->told(fit->context, fit) : PC_OK);
     return pc__fit_whole(fit, false);
 }

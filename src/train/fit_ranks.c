@@ -1,5 +1,6 @@
 /* fit_ranks.c: a training in several ranks: each learns from its part of every batch. */
 #include "dist/group.h"
+#include "nn/optimizer.h"
 #include "parallel/zero_state.h"
 #include "train/fit.h"
 
@@ -32,11 +33,22 @@ pc_status pc__fit_ranks_first(const pc__fit *fit, void *bytes, size_t n)
     return PC_OK;
 }
 
-/* What must be the same for the ranks to make the same calls. */
+pc_status pc__fit_ranks_rate(const pc__fit *fit)
+{
+    pc_optimizer *o = fit->optimizer;
+    double rates[] = {o->settings.lr, o->given_lr};
+    PC__TRY(pc__fit_ranks_first(fit, rates, sizeof rates));
+    o->settings.lr = rates[0];
+    o->given_lr = rates[1];
+    return PC_OK;
+}
+
+/* What must be the same for the ranks to make the same calls, and to come to the same weights. */
 typedef struct job {
     uint64_t data;
     uint64_t seed; /* of the samples' order */
     int64_t shuffles, samples, batches, tested, epochs, early_stop, epoch, batch, accumulate, stage;
+    double rate;
 } job;
 
 static pc_status compare(const job *all, int size)
@@ -62,6 +74,11 @@ static pc_status compare(const job *all, int size)
                 "rank %d in %lld with %lld",
                 (long long)all->accumulate, (long long)all->stage, r, (long long)all[r].accumulate,
                 (long long)all[r].stage);
+        if (all[r].rate != all->rate)
+            return pc__fail(PC_ERR_STATE,
+                            "ranks learn at other rates: rank 0 at %g and rank %d at %g; give all optimisers, or "
+                            "schedules, the same",
+                            all->rate, r, all[r].rate);
         if (memcmp(&all[r], all, sizeof *all) != 0)
             return pc__fail(
                 PC_ERR_STATE,
@@ -89,7 +106,8 @@ static pc_status meet(pc__fit *fit)
                       .epoch = fit->at.epoch,
                       .batch = fit->at.batch,
                       .accumulate = PC__MAX(fit->accumulate, 1),
-                      .stage = fit->zero ? pc__zero_stage(fit->zero) : 0};
+                      .stage = fit->zero ? pc__zero_stage(fit->zero) : 0,
+                      .rate = fit->schedule.steps ? fit->schedule.lr : pc_optimizer_lr(fit->optimizer)};
     void *all;
     PC__TRY(exchange(fit, &mine, sizeof mine, &all));
     const pc_status status = compare(all, pc_group_size(fit->group));

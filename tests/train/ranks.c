@@ -40,6 +40,14 @@ static void chosen(void **state)
     ranks_learn_what_one_learns((job){.kind = TENSORS, .keep_best = true, .early_stop = 2, .epochs = 8});
 }
 
+/* A rate that the epoch callback sets, in rank 0 alone, is all ranks'. */
+static void slowed(void **state)
+{
+    (void)state;
+    ranks_learn_what_one_learns((job){.kind = TENSORS, .halves = true});
+    come_to_the_same_bits((job){.kind = TENSORS, .halves = true, .epochs = EPOCHS});
+}
+
 /* --- going on --- */
 
 static void at_another_number(void **state)
@@ -114,6 +122,8 @@ static void other_data(void **state)
                "rank 0 on 25 samples in 5 batches, rank 2 on 25 in 4");
     fails_with((job){.kind = TENSORS, .other_order_in = 1}, 3, PC_ERR_STATE,
                "rank 0 shuffled with seed 4, rank 1 shuffled with 5");
+    fails_with((job){.kind = TENSORS, .other_rate_in = 2}, 3, PC_ERR_STATE,
+               "ranks learn at other rates: rank 0 at 0.05 and rank 2 at 0.04; give");
 }
 
 static void one_fails(void **state)
@@ -138,7 +148,7 @@ int main(void)
         cmocka_unit_test(labelled),          cmocka_unit_test(priced),    cmocka_unit_test(normed_together),
         cmocka_unit_test(pictured),          cmocka_unit_test(chosen),    cmocka_unit_test(alike),
         cmocka_unit_test(at_another_number), cmocka_unit_test(stopped),   cmocka_unit_test(no_number),
-        cmocka_unit_test(other_data),        cmocka_unit_test(one_fails),
+        cmocka_unit_test(other_data),        cmocka_unit_test(one_fails), cmocka_unit_test(slowed),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -49,6 +49,8 @@ typedef struct job {
     int fails_in, fails_at;    /* a rank, and the sample that its loader cannot make; 0: none */
     int other_batch_in;        /* a rank; 0: none */
     int other_order_in;
+    int other_rate_in;
+    bool halves;          /* the epoch callback halves the rate */
     bool wide;            /* a network that ZeRO has a part of for every rank */
     int zero, accumulate; /* the stage, 0: none; parts of a batch */
     int other_parts_in;   /* a rank; 0: none */
@@ -144,6 +146,7 @@ static inline pc_module *network(const job *j, int rank)
 
 typedef struct watcher {
     const job *job;
+    pc_optimizer *optimizer;
     int rank, asked, epochs, progressed;
     double loss;
     int64_t done;
@@ -162,6 +165,8 @@ static inline void epoch_ended(void *context, const pc_epoch_result *r)
     watcher *w = context;
     (void)r;
     w->epochs++;
+    if (w->job->halves)
+        pc_optimizer_set_lr(w->optimizer, pc_optimizer_lr(w->optimizer) / 2);
 }
 
 static inline bool stops(void *context)
@@ -210,9 +215,11 @@ static inline pc_status train(const job *j, pc_group *group, int rank, pc_device
     if (zero && status == PC_OK) /* what is wrong is told behind what the ranks do together */
         status = pc_device_synchronize(device);
     pc_module *of = zero ? pc_zero_part(zero) : net;
-    pc_optimizer *optimizer = j->adam ? pc_adam(of, .lr = 1e-3) : pc_sgd(of, .lr = 0.05, .momentum = 0.9);
+    const bool other_rate = j->other_rate_in && rank == j->other_rate_in;
+    pc_optimizer *optimizer =
+        j->adam ? pc_adam(of, .lr = 1e-3) : pc_sgd(of, .lr = other_rate ? 0.04 : 0.05, .momentum = 0.9);
     const pc_train_callbacks callbacks = {.context = w, .progress = progressed, .epoch = epoch_ended, .stop = stops};
-    *w = (watcher){.job = j, .rank = rank};
+    *w = (watcher){.job = j, .optimizer = optimizer, .rank = rank};
     const pc_fit_options options = {.epochs = j->epochs,
                                     .test = test,
                                     .callbacks = &callbacks,
