@@ -58,7 +58,8 @@ typedef struct pc_fit_options {
      * there, to the bits of a training that was never stopped. `settings` is text of yours that must be the same then
      * (PC_ERR_STATE otherwise), below 1024 bytes; NULL for none. Network and optimiser, .mixed where it is PC_MIXED_F16,
      * and inside an epoch the size of batches and the number of samples must be the same, too; keep_best goes on with what
-     * was made with it, and left out drops what was kept. */
+     * was made with it, and left out drops what was kept. Metrics are found again by their names, wherever they are in the
+     * list; behind the first epoch with `test` what is watched must be the same (PC_ERR_STATE). */
     const char *checkpoint;
     const char *settings;
     bool resume;

@@ -22,6 +22,7 @@ typedef struct pc__best {
     bool by_loss;           /* go by the test loss */
     int metric;             /* go by this metric, from 1; 0: by none */
     bool greater;           /* of it: the greater the better */
+    const char *watch;      /* the name of what is gone by; NULL: the owner of these has none for it */
     double least_gain;      /* better by more than this */
     pc_epoch_result result; /* of the best epoch; epoch 0: there is none yet */
 } pc__best;

@@ -2,6 +2,7 @@
 #include "train/checkpoint.h"
 
 #include "io/file.h"
+#include "train/checkpoint_measured.h"
 #include "train/checkpoint_order.h"
 #include "train/checkpoint_pieces.h"
 
@@ -71,7 +72,6 @@ static pc__checkpoint_header describe(const pc__fit *fit, const char *settings)
                                .parameters = pc__fit_parameters(fit).count,
                                .tensors = pc__checkpoint_tensors(fit),
                                .kept = fit->best.result.epoch ? fit->best.count : 0,
-                               .about = fit->about ? (int64_t)strlen(fit->about) : 0,
                                .curve_width = fit->curve.width,
                                .curve_count = fit->curve.count};
     snprintf(h.settings, sizeof h.settings, "%s", settings);
@@ -87,6 +87,8 @@ static void adopt(const pc__checkpoint_file *file, pc__fit *fit)
     fit->at = (pc__standing){h->epoch, h->batch, {h->loss_sum, h->correct, h->seen, h->ignored}, h->seconds};
     fit->last = unpacked(&h->last);
     fit->best.result = unpacked(&h->best);
+    pc__checkpoint_order_measured(file, fit, &fit->last);
+    pc__checkpoint_order_measured(file, fit, &fit->best.result);
     fit->curve = file->curve;
     fit->drawn = fit->at.score;
     pc__optimizer_adopt(fit->optimizer, h->step);
@@ -107,12 +109,25 @@ static pc_status put_stepped(const pc__fit *fit, pc__text *out)
     return status;
 }
 
+/* The header, and the names behind it that say what the network is or what is measured. */
+static pc_status put_head(pc__text *out, const pc__fit *fit, pc__checkpoint_header *h)
+{
+    pc__text measured = {0};
+    if (!fit->about)
+        pc__checkpoint_put_measured(&measured, fit);
+    h->about = fit->about ? (int64_t)strlen(fit->about) : (int64_t)measured.length;
+    pc__checkpoint_put_head(out, h, fit->about ? fit->about : measured.data, &fit->curve);
+    const bool failed = out->failed || measured.failed;
+    pc__text_free(&measured);
+    return failed ? PC_ERR_MEMORY : PC_OK;
+}
+
 static pc_status save(const char *path, const pc__fit *fit, const char *settings)
 {
     pc__checkpoint_header h = describe(fit, settings);
     pc__text out = {0};
-    pc__checkpoint_put_head(&out, &h, fit->about, &fit->curve);
-    pc_status status = out.failed ? PC_ERR_MEMORY : put_stepped(fit, &out);
+    pc_status status = put_head(&out, fit, &h);
+    status = status == PC_OK ? put_stepped(fit, &out) : status;
     for (int i = pc__checkpoint_stepped(fit); i < h.tensors + h.kept && status == PC_OK; i++)
         status = put_tensor(&out, pc__checkpoint_tensor_at(fit, i));
     if (status == PC_OK) {
@@ -138,6 +153,7 @@ static pc_status take(const char *path, const pc__checkpoint_file *file, pc__fit
     size_t at = 0;
     PC__TRY(pc__checkpoint_check_settings(path, h->settings, settings, fit->about == NULL));
     PC__TRY(pc__checkpoint_check_fit(path, file, fit));
+    PC__TRY(pc__checkpoint_check_measured(path, file, fit));
     const bool drops = h->kept && !fit->best.count; /* the best epoch's weights, which this run does not keep */
     const int first = fit->zero ? pc__checkpoint_stepped(fit) : 0, count = (int)(h->tensors + (drops ? 0 : h->kept));
     PC__TRY(pc__checkpoint_check_tensors(path, file, fit, count));

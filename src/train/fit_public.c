@@ -104,6 +104,7 @@ static pc_status set_watch(pc__best *best, const pc__fit *fit, const pc_fit_opti
 {
     const bool counts = pc__judge_may_count(&fit->judge, fit->train);
     const char *watch = o->watch ? o->watch : counts ? "accuracy" : "loss";
+    best->watch = watch;
     best->least_gain = o->least_gain;
     best->by_loss = strcmp(watch, "loss") == 0;
     for (int i = 0; i < fit->judge.metric_count && !best->by_loss; i++)

@@ -212,6 +212,58 @@ static void what_the_callback_changes_is_in_it(void **state)
     assert_memory_equal(&resumed.generator, &whole.generator, sizeof whole.generator);
 }
 
+/* --- metrics by their names --- */
+
+static pc_tensor *grows(void *context, pc_tensor *outputs, const pc_batch *batch)
+{
+    static int calls;
+    (void)context, (void)outputs, (void)batch;
+    return pc_scalar(++calls, PC_F32, test_device());
+}
+
+static pc_tensor *is_great(void *context, pc_tensor *outputs, const pc_batch *batch)
+{
+    (void)context, (void)outputs, (void)batch;
+    return pc_scalar(1000, PC_F32, test_device());
+}
+
+static int epochs_learnt;
+
+static void note(void *context, const pc_epoch_result *result)
+{
+    (void)context;
+    epochs_learnt = result->epoch;
+}
+
+static void metrics_are_found_by_name(void **state)
+{
+    (void)state;
+    static const pc_metric both[] = {{"great", is_great, true}, {"growing", grows, true}};
+    const pc_train_callbacks callbacks = {.epoch = note};
+    const pc_fit_options two = {.epochs = 2, .keep_best = true, .metrics = both, .metric_count = 2, .watch = "growing"};
+    pc_fit_options one = {.epochs = 6,
+                          .keep_best = true,
+                          .early_stop = 2,
+                          .metrics = both + 1,
+                          .metric_count = 1,
+                          .watch = "growing",
+                          .resume = true,
+                          .callbacks = &callbacks};
+    assert_ok(fit(PLAIN, 0.5, two));
+    assert_ok(fit(PLAIN, 0.5, one));
+    assert_int_equal(epochs_learnt, 6);
+    one.watch = "loss";
+    one.epochs = 7;
+    refused(fit(PLAIN, 0.5, one), "has the best epoch by \"growing\", 6, and this run watches \"loss\"");
+    one.watch = NULL;
+    refused(fit(PLAIN, 0.5, one), "watches \"accuracy\"; resume with the same .watch");
+    one.watch = "growing";
+    one.metrics = both;
+    one.metric_count = 2;
+    assert_ok(fit(PLAIN, 0.5, one));
+    assert_int_equal(epochs_learnt, 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -220,6 +272,7 @@ int main(void)
         cmocka_unit_test(other_options),
         cmocka_unit_test(the_best_is_not_kept_any_more),
         cmocka_unit_test(what_the_callback_changes_is_in_it),
+        cmocka_unit_test(metrics_are_found_by_name),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }
