@@ -16,9 +16,11 @@ pc_status pc__fit_guard(pc__fit *fit)
     fit->generator = pc_generator_get();
     fit->began = fit->at.batch;
     fit->draws = 0;
-    if (pc__fit_sees(fit) || fit->scaler)
-        return PC_OK; /* a scaler leaves such steps out by itself */
-    if (!fit->guard)
+    if (pc__fit_sees(fit))
+        return PC_OK;
+    if (fit->guard)
+        PC__TRY(pc_fill(fit->guard, 0));
+    else
         PC_SCOPE {
             fit->guard =
                 pc_tensor_retain(pc_zeros(PC_SHAPE(PC__SCALER_NUMBERS), PC_F32, pc__loader_device(fit->train)));
@@ -157,13 +159,28 @@ pc_status pc__fit_not_finite(pc__fit *fit, int64_t step, const pc_batch *batch, 
                     way_out(cause, is_first));
 }
 
-/* Of steps that came later: the guard has kept the number of those that were good. */
+/* How many batches of this run of the epoch had a finite loss, and came before all that had none: those that the guard let
+ * through to the optimiser, or, where a scaler leaves some out besides, those that it has counted itself. */
+static pc_status count_good(const pc__fit *fit, int64_t *good)
+{
+    float numbers[PC__SCALER_NUMBERS];
+    PC__TRY(pc__optimizer_settle(fit->optimizer));
+    *good = fit->optimizer->settings.step - fit->updates;
+    if (!fit->scaler || !fit->guard)
+        return PC_OK;
+    PC__TRY(pc_read(fit->guard, numbers, sizeof numbers));
+    *good = (int64_t)numbers[PC__SCALER_CLEAN];
+    return PC_OK;
+}
+
+/* Of steps that came later. */
 static pc_status find_late(pc__fit *fit)
 {
     pc_batch batch;
+    int64_t good;
     PC__TRY(pc__fit_whole(fit, true)); /* each rank looks on its own */
-    PC__TRY(pc__optimizer_settle(fit->optimizer));
-    const int64_t step = fit->began + fit->optimizer->settings.step - fit->updates;
+    PC__TRY(count_good(fit, &good));
+    const int64_t step = fit->began + good;
     if (fit->guard && step < fit->at.batch && again(fit, step, &batch))
         return pc__fit_not_finite(fit, step, &batch, pc__fit_parts(fit, batch.whole));
     if (fit->group && pc_failed()) /* the others wait for what it says */

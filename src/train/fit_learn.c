@@ -5,6 +5,7 @@
 #include "parallel/pipeline.h"
 #include "parallel/zero_state.h"
 #include "nn/optimizer.h"
+#include "nn/scaler.h"
 #include "ops/norm.h"
 #include "ops/scale.h"
 #include "ops/table.h"
@@ -37,13 +38,19 @@ pc_status pc__fit_part(const pc_batch *batch, int i, int parts, pc_batch *part)
     return PC_OK;
 }
 
+/* One of the three numbers of a guard, or of a scaler, which has the same ones. */
+static pc_tensor *number_of(pc_tensor *numbers, int which)
+{
+    return pc_slice(numbers, 0, which, which + 1, 1);
+}
+
 /* From a loss on that is infinite or NaN steps do nothing: the difference is 0, or NaN and stays. Behind the gradients,
  * since a backend does a network's end and its way back as one. */
 static pc_status watch(const pc__fit *fit, pc_tensor *loss)
 {
     pc_status status = PC_OK;
     PC_NO_GRAD {
-        pc_tensor *found = pc_slice(fit->guard, 0, PC__SCALER_FOUND, PC__SCALER_FOUND + 1, 1);
+        pc_tensor *found = number_of(fit->guard, PC__SCALER_FOUND);
         status = pc_saxpy(found, 1, pc_reshape(pc__as_dtype(pc_sub(loss, loss), PC_F32), PC_SHAPE(1)));
     }
     return status;
@@ -56,8 +63,24 @@ static pc_status watch_together(const pc__fit *fit)
     if (!fit->guard || !fit->group)
         return PC_OK;
     PC_NO_GRAD {
-        pc_tensor *found = pc_slice(fit->guard, 0, PC__SCALER_FOUND, PC__SCALER_FOUND + 1, 1);
+        pc_tensor *found = number_of(fit->guard, PC__SCALER_FOUND);
         status = pc_group_all_reduce(fit->group, found, PC_GROUP_SUM);
+    }
+    return status;
+}
+
+/* A scaler's step is left out for a bad loss as for a bad gradient. Of those that came before the first bad loss the guard has the
+ * number: the optimiser's has not those that were left out for their gradients. */
+static pc_status watch_scaled(const pc__fit *fit)
+{
+    pc_status status = PC_OK;
+    if (!fit->guard)
+        return PC_OK;
+    PC_NO_GRAD {
+        pc_tensor *found = number_of(fit->guard, PC__SCALER_FOUND); /* 0 or NaN */
+        status = pc_saxpy(number_of(fit->guard, PC__SCALER_CLEAN), 1, pc__as_dtype(pc_eq(found, found), PC_F32));
+        if (status == PC_OK)
+            status = pc_saxpy(number_of(fit->scaler->numbers, PC__SCALER_FOUND), 1, found);
     }
     return status;
 }
@@ -108,11 +131,11 @@ static pc_status go_back(const pc__fit *fit, pc_tensor *loss, pc_tensor *share)
 
 static pc_status descend(const pc__fit *fit)
 {
-    if (!fit->scaler) {
-        PC__TRY(watch_together(fit));
+    PC__TRY(watch_together(fit));
+    if (!fit->scaler)
         return fit->zero ? pc__zero_step(fit->zero, fit->optimizer, fit->guard)
                          : pc__optimizer_step(fit->optimizer, fit->guard);
-    }
+    PC__TRY(watch_scaled(fit));
     PC__TRY(pc_scaler_step(fit->scaler, fit->optimizer));
     return pc_scaler_update(fit->scaler);
 }

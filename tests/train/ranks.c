@@ -110,6 +110,7 @@ static void no_number(void **state)
     if (ranks_most() < 3)
         skip();
     fails_with((job){.kind = TENSORS, .bad_sample = 11}, 3, PC_ERR_RANGE, "x is NaN, in ");
+    fails_with((job){.kind = TENSORS, .bad_sample = 11, .mixed = PC_MIXED_F16}, 3, PC_ERR_RANGE, "x is NaN, in ");
     fails_with((job){.kind = PRICES, .bad_sample = 11, .norm = true, .batch = NORMED}, 2, PC_ERR_RANGE, "step ");
 }
 
