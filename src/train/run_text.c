@@ -1,5 +1,6 @@
 /* run_text.c: a run in words: what is about to happen, and which settings a checkpoint belongs to. */
 #include "data/gather.h"
+#include "train/checkpoint.h"
 #include "train/model_about.h"
 #include "train/run.h"
 #include "train/summary.h"
@@ -172,6 +173,16 @@ static uint64_t hash(const char *text)
     return h;
 }
 
+/* They say which epoch is the best. Older checkpoints lack the line. */
+static void put_test_pictures(pc__text *text, const pc__run *run)
+{
+    pc__text_add(text, "%s ", PC__TEST_PICTURES);
+    if (run->fit.test)
+        pc__text_add(text, "%016llx\n", (unsigned long long)pc_loader_fingerprint(run->fit.test));
+    else
+        pc__text_add(text, "none\n");
+}
+
 /* Everything that decides the weights, but not how long to train. */
 pc_status pc__run_settings_text(pc__run *run)
 {
@@ -213,6 +224,7 @@ pc_status pc__run_settings_text(pc__run *run)
         pc__text_add(&text, "--freeze backbone\n");
     pc__text_add(&text, "--%sflip\n--device %s\nthe set of pictures %016llx\n", s->flip ? "" : "no-", device,
                  (unsigned long long)pc_loader_fingerprint(run->fit.train));
+    put_test_pictures(&text, run);
     if (strcmp(s->fill, "nearest") != 0)
         pc__text_add(&text, "--fill %s\n", s->fill);
     if (strcmp(s->normalise, "none") != 0)

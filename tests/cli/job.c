@@ -117,6 +117,11 @@ static void other_settings_are_named(void **state)
     run(&e, TRAIN(out.s, "--seed", "4", "--resume"));
     assert_int_equal(rename(renamed.s, picture.s), 0);
     assert_refused(&e, 1, "settled/checkpoint was made with the set of pictures");
+    test_path tested = joined(data.s, "test/cat/cat.000.jpg"), retested = joined(data.s, "test/cat/other.jpg");
+    assert_int_equal(rename(tested.s, retested.s), 0);
+    run(&e, TRAIN(out.s, "--seed", "4", "--resume"));
+    assert_int_equal(rename(retested.s, tested.s), 0);
+    assert_refused(&e, 1, "settled/checkpoint was made with the set of test pictures");
     run(&e, TRAIN(out.s, "--seed", "4"));
     assert_refused(&e, 1, out.s, "unfinished run", "--resume", "--out");
     char *is = content(out.s, "checkpoint", &after);

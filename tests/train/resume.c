@@ -191,11 +191,33 @@ static void damaged_checkpoints_are_refused(void **state)
     end(&t);
 }
 
+/* Another test set is another best epoch. Files that do not say theirs are taken all the same. */
+static void other_test_pictures_are_refused(void **state)
+{
+    (void)state;
+    static const char *const one = "--x 1\nthe set of test pictures 01\n--y 2\n";
+    training t;
+    begin(&t, (kind){false, PC_MIXED_NONE, false});
+    t.fit.about = "a network"; /* as a run of `paracord train` has it */
+    assert_ok(pc__checkpoint_save(path.s, &t.fit, one));
+    assert_ok(pc__checkpoint_load(path.s, &t.fit, one));
+    assert_fails(pc__checkpoint_load(path.s, &t.fit, "--x 1\nthe set of test pictures 02\n--y 2\n") == PC_OK,
+                 PC_ERR_STATE, "made with the set of test pictures 01, and this run has the set of test pictures 02");
+    assert_ok(pc__checkpoint_save(path.s, &t.fit, "--x 1\n--y 2\n"));
+    assert_ok(pc__checkpoint_load(path.s, &t.fit, one));
+    assert_fails(pc__checkpoint_load(path.s, &t.fit, "--x 1\nthe set of test pictures 02\n--y 3\n") == PC_OK,
+                 PC_ERR_STATE, "made with --y 2, and this run has --y 3");
+    end(&t);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(with_adam),     cmocka_unit_test(with_momentum),
-        cmocka_unit_test(with_bfloat16), cmocka_unit_test(with_float16),
-        cmocka_unit_test(with_mixup),    cmocka_unit_test(damaged_checkpoints_are_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(with_adam),
+                                       cmocka_unit_test(with_momentum),
+                                       cmocka_unit_test(with_bfloat16),
+                                       cmocka_unit_test(with_float16),
+                                       cmocka_unit_test(with_mixup),
+                                       cmocka_unit_test(damaged_checkpoints_are_refused),
+                                       cmocka_unit_test(other_test_pictures_are_refused)};
     return cmocka_run_group_tests_name("train.resume", tests, prepare, tidy);
 }
