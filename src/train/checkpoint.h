@@ -4,6 +4,9 @@
 
 #include "train/fit.h"
 
+/* Settings have fewer bytes than this. */
+enum { PC__SETTINGS_MOST = 1024 };
+
 /* The key of a line of settings that is not compared where the file has none. */
 #define PC__TEST_PICTURES "the set of test pictures"
 

@@ -20,7 +20,7 @@ typedef struct pc__checkpoint_epoch {
 } pc__checkpoint_epoch;
 
 typedef struct pc__checkpoint_header {
-    char settings[1024]; /* and behind their end, where there is room, the optimiser's name */
+    char settings[PC__SETTINGS_MOST]; /* and behind their end, where there is room, the optimiser's name */
     int64_t finished;
     int64_t epoch, batch;
     double loss_sum;

@@ -21,7 +21,7 @@ static pc_status told(void *context, pc__fit *fit)
 
 static pc_status check(const pc_fit_options *options)
 {
-    if (options->epochs < 0 || strlen(options->settings) >= 1024)
+    if (options->epochs < 0 || strlen(options->settings) >= PC__SETTINGS_MOST)
         return pc__fail(PC_ERR_ARGUMENT,
                         "pc_fit: %d epochs and settings of %zu bytes: epochs must be at least 0, the settings "
                         "below 1024 bytes",

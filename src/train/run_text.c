@@ -183,6 +183,20 @@ static void put_test_pictures(pc__text *text, const pc__run *run)
         pc__text_add(text, "none\n");
 }
 
+/* A checkpoint has room for so many bytes of them: the lines beyond are there as a sum alone. */
+static void shorten(pc__text *text)
+{
+    enum { ROOM = PC__SETTINGS_MOST - 64 };
+    if (text->failed || text->length < PC__SETTINGS_MOST)
+        return;
+    size_t end = ROOM;
+    while (end && text->data[end - 1] != '\n')
+        end--;
+    const uint64_t rest = hash(text->data + end);
+    text->data[text->length = end] = 0;
+    pc__text_add(text, "the other settings %016llx\n", (unsigned long long)rest);
+}
+
 /* Everything that decides the weights, but not how long to train. */
 pc_status pc__run_settings_text(pc__run *run)
 {
@@ -233,6 +247,7 @@ pc_status pc__run_settings_text(pc__run *run)
         pc__text_add(&text, "--class-weights %s\n", s->class_weights);
     if (run->fit.test && !run->kept)
         pc__text_add(&text, "--keep last\n");
+    shorten(&text);
     run->settings = text.data;
     pc__model_file model = pc__run_model(run);
     run->about = text.failed ? NULL : pc__model_about(run->arch, &model);

@@ -44,11 +44,9 @@ static bool stop(void *context)
     return ++w->batches == w->stop_at;
 }
 
-static pc_train_summary train(const char *out, watched *w, int stop_at, pc_train_options s)
+/* These options, and what all runs here have. */
+static pc_train_options as_all(const char *out, pc_train_options s)
 {
-    pc_train_callbacks callbacks = {.context = w, .epoch = see, .stop = stop};
-    pc_train_summary summary;
-    *w = (watched){.out = out, .stop_at = stop_at, .usable = true};
     s.data = s.data ? s.data : data.s;
     s.out = out;
     s.device = test_device_name();
@@ -59,6 +57,15 @@ static pc_train_summary train(const char *out, watched *w, int stop_at, pc_train
     s.seed = 3;
     s.lr = 0.01;
     s.flip = true;
+    return s;
+}
+
+static pc_train_summary train(const char *out, watched *w, int stop_at, pc_train_options s)
+{
+    pc_train_callbacks callbacks = {.context = w, .epoch = see, .stop = stop};
+    pc_train_summary summary;
+    *w = (watched){.out = out, .stop_at = stop_at, .usable = true};
+    s = as_all(out, s);
     s.callbacks = &callbacks;
     assert_ok(pc_train_folder(s, &summary));
     return summary;
@@ -183,6 +190,47 @@ static void stopped_anywhere(void **state)
     pc__free(a);
 }
 
+/* More settings than a checkpoint has room for: it goes on with the same ones, and notices others. */
+static void with_many_settings(void **state)
+{
+    (void)state;
+    watched w;
+    test_path out = joined(root.s, "many");
+    const double third = 1.0 / 3, small = 1e-5 / 3;
+    char numbers[256];
+    snprintf(numbers, sizeof numbers, "%.36f,%.36f,%.36f,%.36f,%.36f,%.36f", third, third, third, third, third, third);
+    pc_train_options s = {.optimizer = "sgd",
+                          .momentum = third,
+                          .nesterov = true,
+                          .schedule = "cosine",
+                          .warmup = 2,
+                          .weight_decay = small,
+                          .clip = third,
+                          .label_smoothing = small,
+                          .mixup = third,
+                          .cutmix = third,
+                          .shear = small,
+                          .zoom = small,
+                          .rotation = small,
+                          .crop = third,
+                          .brightness = small,
+                          .contrast = small,
+                          .saturation = small,
+                          .hue = small,
+                          .erase = small,
+                          .pad = 1,
+                          .fill = "reflect",
+                          .normalise = numbers,
+                          .class_weights = "balanced",
+                          .keep = "last"};
+    assert_true(train(out.s, &w, 4, s).interrupted);
+    s.resume = true;
+    assert_true(train(out.s, &w, 4, s).interrupted);
+    s.keep = "best";
+    pc_train_summary summary;
+    assert_fails(pc_train_folder(as_all(out.s, s), &summary), PC_ERR_STATE, "made with the other settings ");
+}
+
 static void without_test_pictures(void **state)
 {
     (void)state;
@@ -265,8 +313,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_best_epoch_is_kept), cmocka_unit_test(the_last_one_where_asked),
         cmocka_unit_test(it_ends_early),          cmocka_unit_test(stopped_anywhere),
-        cmocka_unit_test(without_test_pictures),  cmocka_unit_test(what_paths_mean),
-        cmocka_unit_test(in_a_loop_of_ones_own),
+        cmocka_unit_test(with_many_settings),     cmocka_unit_test(without_test_pictures),
+        cmocka_unit_test(what_paths_mean),        cmocka_unit_test(in_a_loop_of_ones_own),
     };
     return cmocka_run_group_tests_name("train.keep", tests, prepare, tidy);
 }
