@@ -72,7 +72,8 @@ typedef struct pc_gpt_train_options {
     int64_t sample;      /* tokens of a sample; 0: 200, below 0: none */
     bool
         resume; /* go on from the checkpoint in `out`, where there is one; without, PC_ERR_STATE where that is of a training
-                  * which has not come to its end. What a finished one has left there goes when another begins. */
+                  * which has not come to its end, or cannot be read as one of a GPT. What a finished one has left
+                  * there goes when another begins. */
     uint64_t seed;
     /* The ranks that train together, each with a call of its own, of the same options but the device (data_parallel.h);
      * NULL: this one alone. `batch` is that of all ranks together, a whole number for each: what is learnt is the same for

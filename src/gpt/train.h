@@ -112,7 +112,7 @@ void pc__gpt_pieces_free(pc__gpt_pieces *pieces);
 /* train_checkpoint_load.c: all ranks read. */
 pc_status pc__gpt_checkpoint_load(pc__gpt_training *t, const char *path);
 
-/* PC_ERR_STATE where the file is of a training that has not come to its end, which a new one would overwrite. */
+/* PC_ERR_STATE unless the file is of a training that has come to its end: a new one would overwrite it. */
 pc_status pc__gpt_checkpoint_spare(const pc__gpt_training *t, const char *path);
 
 /* train_folder.c: "FOLDER/NAME" in path. Whether there is a training in the folder to go on with; what is in the way of a

@@ -154,28 +154,49 @@ static pc_status load(pc__gpt_training *t, const pc_weights *file)
     return PC_OK;
 }
 
-/* Of how many steps, where it is of fewer than those; else 0. What cannot be read is nothing to keep. */
-static int64_t unfinished_steps(const char *path, int64_t *step)
+/* Where the training of the file stands: after `step` of `steps`. Both -1 where the file does not say so. */
+static void find_steps(const pc_weights *file, int64_t *step, int64_t *steps)
 {
-    pc_weights *file = pc_weights_open(path);
-    const char *settings = file && pc_weights_note(file, "paracord gpt") ? pc_weights_note(file, "settings") : NULL;
-    const char *steps = settings ? strstr(settings, "\nsteps=") : NULL;
-    const int64_t all = steps ? strtoll(steps + strlen("\nsteps="), NULL, 10) : 0;
-    *step = steps ? whole_note(file, "step") : 0;
-    pc_weights_free(file);
-    pc_error_clear();
-    return *step < all ? all : 0;
+    static const char key[] = "\nsteps=";
+    const char *settings = pc_weights_note(file, "paracord gpt") ? pc_weights_note(file, "settings") : NULL;
+    const char *line = settings ? strstr(settings, key) : NULL;
+    *steps = line ? strtoll(line + strlen(key), NULL, 10) : -1;
+    *step = *steps > 0 ? whole_note(file, "step") : -1;
+    if (*step < 0 || *step > *steps)
+        *step = *steps = -1;
 }
 
+/* Damage may be where that is said: only a file whose checksum is right, in the rank that would overwrite it, is believed. */
+static pc_status read_steps(const pc__gpt_training *t, const char *path, int64_t *step, int64_t *steps)
+{
+    pc_weights *file = pc_weights_open(path);
+    if (!file)
+        return pc_error_last()->status;
+    const pc_status status = t->rank ? PC_OK : pc__gpt_checkpoint_check(file);
+    if (status == PC_OK)
+        find_steps(file, step, steps);
+    pc_weights_free(file);
+    return status;
+}
+
+/* What cannot be read may be all that somebody has of a long training. */
 pc_status pc__gpt_checkpoint_spare(const pc__gpt_training *t, const char *path)
 {
-    int64_t step;
-    const int64_t steps = unfinished_steps(path, &step);
-    return !steps ? PC_OK
-                  : pc__fail(PC_ERR_STATE,
-                             "%s holds an unfinished training, of step %lld of %lld; go on with it by --resume, or "
-                             "choose another --out or delete it",
-                             t->o.out, (long long)step, (long long)steps);
+    int64_t step = -1, steps = -1;
+    const pc_status status = read_steps(t, path, &step, &steps);
+    if (status == PC_ERR_MEMORY)
+        return status;
+    pc_error_clear();
+    if (status != PC_OK || steps < 0)
+        return pc__fail(PC_ERR_STATE,
+                        "%s cannot be read as a checkpoint of a GPT, so that it may be of an unfinished training; "
+                        "choose another --out, or delete it",
+                        path);
+    return step == steps ? PC_OK
+                         : pc__fail(PC_ERR_STATE,
+                                    "%s holds an unfinished training, of step %lld of %lld; go on with it by --resume, "
+                                    "or choose another --out or delete it",
+                                    t->o.out, (long long)step, (long long)steps);
 }
 
 pc_status pc__gpt_checkpoint_load(pc__gpt_training *t, const char *path)

@@ -177,7 +177,7 @@ bool pc__checkpoint_look(const char *path, bool *finished)
 {
     pc__checkpoint_file file;
     pc_error before = pc__error_take();
-    bool whole = pc__checkpoint_open(path, &file) == PC_OK;
+    const bool whole = pc__checkpoint_open(path, &file) == PC_OK && file.header.about > 0;
     *finished = file.header.finished;
     pc__checkpoint_close(&file);
     pc_error_clear();

@@ -109,22 +109,29 @@ static pc_status go_on(pc__run *run)
     return PC_OK;
 }
 
-/* A checkpoint that cannot be read, of an older version too, was that of a finished run if there is a network. */
-static bool is_finished(const pc__run *run)
+/* A checkpoint that cannot be read may be all that somebody has of a long run. */
+static pc_status spare(const pc__run *run)
 {
     bool finished;
-    return pc__checkpoint_look(run->checkpoint, &finished) ? finished : access(run->model, F_OK) == 0;
+    if (!pc__checkpoint_look(run->checkpoint, &finished))
+        return pc__fail(PC_ERR_STATE,
+                        "%s cannot be read as a run's, so that it may be of an unfinished one; choose another --out, "
+                        "or delete it",
+                        run->checkpoint);
+    return finished ? PC_OK
+                    : pc__fail(PC_ERR_STATE,
+                               "%s holds an unfinished run; go on with it by --resume, or choose another --out or "
+                               "delete it",
+                               run->s.out);
 }
 
 static pc_status find_start(pc__run *run)
 {
-    bool there = access(run->checkpoint, F_OK) == 0;
+    const bool there = access(run->checkpoint, F_OK) == 0;
     if (there && run->s.resume)
         return go_on(run);
-    if (there && !is_finished(run))
-        return pc__fail(PC_ERR_STATE,
-                        "%s holds an unfinished run; go on with it by --resume, or choose another --out or delete it",
-                        run->s.out);
+    if (there)
+        PC__TRY(spare(run));
     return begin(run);
 }
 

@@ -260,12 +260,35 @@ static void ctrl_c_saves_and_says_how_to_go_on(void **state)
     assert_int_equal(line("$P gpt sample $R/stopped --tokens 3 --device cpu"), 0);
 }
 
+/* An unfinished training is not overwritten by the command that trains networks for pictures, nor the other way round. */
+static void folders_of_the_other_command(void **state)
+{
+    (void)state;
+    static const char made[] = "$P pictures $R/p --train 6 --test 3 --size 32 && $P train $R/p --epochs 1 --size 24 "
+                               "--arch resnet18 --out $R/net --device cpu 2>&1 && cp -r $R/stopped $R/kept && cp -r "
+                               "$R/net $R/seen";
+    static const char *const lines[] = {
+        "$P train $R/p --epochs 1 --size 24 --arch resnet18 --out $R/stopped --device cpu 2>&1",
+        "$P gpt train $R/text --layers 1 --heads 2 --width 16 --context 16 --steps 2 --sample 0 --out $R/net "
+        "--device cpu 2>&1"};
+    assert_int_equal(line(made), 0);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        assert_int_equal(line(lines[i]), 1);
+        assert_non_null(strstr(output, "/checkpoint cannot be read as a "));
+    }
+    assert_int_equal(line("diff -r $R/stopped $R/kept 2>&1 && diff -r $R/net $R/seen 2>&1"), 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(train_sample_eval), cmocka_unit_test(ranks_with_unequal_parts),
-        cmocka_unit_test(networks_cut_up),   cmocka_unit_test(launched_and_cut),
-        cmocka_unit_test(offload),           cmocka_unit_test(nothing_to_share),
-        cmocka_unit_test(wrong_words),       cmocka_unit_test(ctrl_c_saves_and_says_how_to_go_on)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(train_sample_eval),
+                                       cmocka_unit_test(ranks_with_unequal_parts),
+                                       cmocka_unit_test(networks_cut_up),
+                                       cmocka_unit_test(launched_and_cut),
+                                       cmocka_unit_test(offload),
+                                       cmocka_unit_test(nothing_to_share),
+                                       cmocka_unit_test(wrong_words),
+                                       cmocka_unit_test(ctrl_c_saves_and_says_how_to_go_on),
+                                       cmocka_unit_test(folders_of_the_other_command)};
     return cmocka_run_group_tests(tests, prepare, tidy);
 }

@@ -130,6 +130,12 @@ static void other_settings_are_named(void **state)
     put_bytes(out.s, "checkpoint", was, before / 2);
     run(&e, TRAIN(out.s, "--seed", "4", "--resume"));
     assert_refused(&e, 1, "settled/checkpoint", "truncated");
+    run(&e, TRAIN(out.s, "--seed", "4"));
+    assert_refused(&e, 1, "settled/checkpoint cannot be read as a run's", "--out");
+    memcpy(was, "PCCKPT99", 8); /* of a later version */
+    put_bytes(out.s, "checkpoint", was, before);
+    run(&e, TRAIN(out.s, "--seed", "4"));
+    assert_refused(&e, 1, "settled/checkpoint cannot be read as a run's", "--out");
     free(was);
     free(is);
     remove_root(&out);

@@ -192,8 +192,11 @@ static void goes_on_to_the_same_bits(void **state)
     pc__free(text);
     assert_fails(pc_gpt_train(options, &summary), PC_ERR_STATE, "and this one has fingerprint of the text=");
     options.data = in_folder("text");
+    assert_ok(pc__file_read(in_folder("b/checkpoint"), &text, &n));
     assert_ok(pc__file_write(in_folder("b/checkpoint"), "no", 2));
     assert_fails(pc_gpt_train(options, &summary), PC_ERR_FORMAT, "checkpoint");
+    assert_ok(pc__file_write(in_folder("b/checkpoint"), text, n));
+    pc__free(text);
 }
 
 static void the_folder_can_be_used(void **state)
@@ -243,12 +246,38 @@ static void a_rotten_checkpoint(void **state)
     for (int i = 0; i < PC__COUNT(rotten); i++) {
         put_turned(path, bytes, n, rotten[i]);
         assert_fails(pc_gpt_train(options, &summary), PC_ERR_FORMAT, "its checksum is wrong");
+        options.resume = false; /* nor does another training begin over it */
+        assert_fails(pc_gpt_train(options, &summary), PC_ERR_STATE, "a/checkpoint cannot be read as a checkpoint");
+        options.resume = true;
     }
     put_turned(path, bytes, n, in_sum + 1); /* another key: as files were before they had one */
     assert_ok(pc_gpt_train(options, &summary));
     assert_ok(pc__file_write(path, bytes, n));
     assert_ok(pc_gpt_train(options, &summary));
     pc__free(bytes);
+}
+
+/* Somebody's network beside a file of that name, as TensorFlow writes one; a run of paracord train; a safetensors file that is
+ * no checkpoint. */
+static void what_is_no_checkpoint_is_kept(void **state)
+{
+    (void)state;
+    static const char *const others[] = {"model_checkpoint_path: \"model.ckpt-1000\"\n", "PCCKPT07", "",
+                                         "\x02\0\0\0\0\0\0\0{}"};
+    static const size_t lengths[] = {40, 8, 0, 10};
+    pc_gpt_train_callbacks callbacks;
+    pc_gpt_train_summary summary;
+    listener l = {.stop_at = -1};
+    const pc_gpt_train_options options = small("d", &callbacks, &l);
+    (void)mkdir(in_folder("d"), 0777);
+    assert_ok(pc__file_write(in_folder("d/model.safetensors"), "mine", 4));
+    for (int i = 0; i < PC__COUNT(others); i++) {
+        assert_ok(pc__file_write(in_folder("d/checkpoint"), others[i], lengths[i]));
+        assert_fails(pc_gpt_train(options, &summary), PC_ERR_STATE, "d/checkpoint cannot be read as a checkpoint");
+    }
+    assert_int_equal(access(in_folder("d/vocab.json"), F_OK), -1);
+    assert_int_equal(remove(in_folder("d/checkpoint")), 0);
+    assert_int_equal(remove(in_folder("d/model.safetensors")), 0);
 }
 
 /* What transformers takes for the end of a text; -1: nothing. */
@@ -556,6 +585,7 @@ int main(void)
         cmocka_unit_test(goes_on_to_the_same_bits),
         cmocka_unit_test(the_folder_can_be_used),
         cmocka_unit_test(a_rotten_checkpoint),
+        cmocka_unit_test(what_is_no_checkpoint_is_kept),
         cmocka_unit_test(from_another_network),
         cmocka_unit_test(from_tokens),
         cmocka_unit_test(without_clipping_and_decay),

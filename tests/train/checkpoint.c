@@ -86,6 +86,8 @@ static void same_state_same_bytes(void **state)
     fit.at = (pc__standing){.epoch = 1, .batch = 3, .score = {2.5, 3, 6}, .seconds = 1.5};
     pc_generator_set((pc_generator){77, 12});
     assert_ok(pc__checkpoint_save(path, &fit, "--a 1\n"));
+    bool finished;
+    assert_false(pc__checkpoint_look(path, &finished)); /* it does not say what the network is: no run's */
     content first = read_back();
     pc__fit other = fit_new();
     assert_ok(pc__checkpoint_load(path, &other, "--a 1\n"));
