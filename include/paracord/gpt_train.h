@@ -78,7 +78,7 @@ typedef struct pc_gpt_train_options {
     /* The ranks that train together, each with a call of its own, of the same options but the device (data_parallel.h);
      * NULL: this one alone. `batch` is that of all ranks together, a whole number for each: what is learnt is the same for
      * any number of ranks, dropout and rounding aside. The first rank tests, writes files and calls back; the folder is one
-     * that all of them can read. */
+     * that all of them can read: PC_ERR_STATE where they would go on from different checkpoints. */
     pc_group *group;
     /* The network is cut up among so many ranks (tensor_parallel.h): ranks 0 to tensor_parallel - 1 have one, the next ones
      * a copy of it, and so on, and batches are shared out over the copies. What is learnt is the same, up to rounding. Of

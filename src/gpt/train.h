@@ -48,13 +48,21 @@ typedef struct pc__gpt_training {
     pc_gpt_progress at;
 } pc__gpt_training;
 
-/* train_ranks.c: what ranks have in common. The groups are made, and the batch is cut to this rank's; whether all go on from a
- * checkpoint, or none; the network is trained together; the step of the optimiser; the network is whole in the first rank, or
+/* What a checkpoint says of itself, which is that of all ranks. The digits of its checksum, without an end; zeros in files
+ * that have none. */
+typedef struct pc__gpt_standing {
+    int64_t there; /* 0: there is none to go on from, and nothing below */
+    int64_t step, draws;
+    char sum[16];
+} pc__gpt_standing;
+
+/* train_ranks.c: what ranks have in common. The groups are made, and the batch is cut to this rank's; whether all go on from one
+ * checkpoint, or none does; the network is trained together; the step of the optimiser; the network is whole in the first rank, or
  * as training has it, and which one that is there; a number, as the mean of all; whether one is asked to stop, where `now` lets
  * the ranks speak; what went wrong in this one, for the others; the end. Alone they do nothing but the step, and join
  * where something is in host memory. */
 pc_status pc__gpt_ranks_begin(pc__gpt_training *t);
-pc_status pc__gpt_ranks_agree_start(pc__gpt_training *t, bool *resumed);
+pc_status pc__gpt_ranks_agree_start(pc__gpt_training *t, const pc__gpt_standing *at);
 pc_status pc__gpt_ranks_agree_batch(pc__gpt_training *t);
 pc_status pc__gpt_ranks_join(pc__gpt_training *t);
 pc_status pc__gpt_ranks_step(pc__gpt_training *t);
@@ -109,7 +117,8 @@ typedef struct pc__gpt_pieces {
 pc_status pc__gpt_pieces_find(const pc__gpt_training *t, pc__gpt_pieces *pieces);
 void pc__gpt_pieces_free(pc__gpt_pieces *pieces);
 
-/* train_checkpoint_load.c: all ranks read. */
+/* train_checkpoint_load.c: all ranks read. First what the file says, of which nothing is believed yet. */
+pc_status pc__gpt_checkpoint_look(const char *path, pc__gpt_standing *at);
 pc_status pc__gpt_checkpoint_load(pc__gpt_training *t, const char *path);
 
 /* PC_ERR_STATE unless the file is of a training that has come to its end: a new one would overwrite it. */

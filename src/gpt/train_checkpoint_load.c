@@ -199,6 +199,19 @@ pc_status pc__gpt_checkpoint_spare(const pc__gpt_training *t, const char *path)
                                     t->o.out, (long long)step, (long long)steps);
 }
 
+pc_status pc__gpt_checkpoint_look(const char *path, pc__gpt_standing *at)
+{
+    pc_weights *file = pc_weights_open(path);
+    if (!file)
+        return pc_error_last()->status;
+    const char *sum = pc_weights_note(file, "checksum");
+    *at = (pc__gpt_standing){.there = 1, .step = whole_note(file, "step"), .draws = whole_note(file, "draws")};
+    if (sum)
+        memcpy(at->sum, sum, strnlen(sum, sizeof at->sum));
+    pc_weights_free(file);
+    return PC_OK;
+}
+
 pc_status pc__gpt_checkpoint_load(pc__gpt_training *t, const char *path)
 {
     pc_weights *file = pc_weights_open(path);

@@ -245,8 +245,11 @@ pc_status pc__gpt_parts(pc__gpt_training *t)
     pc_threads_set(t->o.threads);
     t->best = INFINITY;
     bool resumed;
+    pc__gpt_standing at = {0};
     PC__TRY(pc__gpt_folder_look(t, &resumed));
-    PC__TRY(pc__gpt_ranks_agree_start(t, &resumed));
+    if (resumed)
+        PC__TRY(pc__gpt_checkpoint_look(checkpoint, &at));
+    PC__TRY(pc__gpt_ranks_agree_start(t, &at));
     PC__TRY(make_all(t, resumed));
     if (resumed)
         PC__TRY(pc__gpt_checkpoint_load(t, checkpoint));

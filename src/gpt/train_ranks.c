@@ -53,21 +53,32 @@ pc_status pc__gpt_ranks_begin(pc__gpt_training *t)
     return PC_OK;
 }
 
-/* All begin anew, or all go on: else steps of some would be mixed with others of the rest. */
-pc_status pc__gpt_ranks_agree_start(pc__gpt_training *t, bool *resumed)
+static pc_status other_start(const pc__gpt_training *t, const pc__gpt_standing *first, const pc__gpt_standing *other,
+                             int rank)
+{
+    if (!first->there != !other->there)
+        return pc__fail(PC_ERR_FILE,
+                        "rank %d goes on from the checkpoint in %s, which rank %d does not have: the folder has to be "
+                        "where all ranks see it",
+                        first->there ? 0 : rank, t->o.out, first->there ? rank : 0);
+    return pc__fail(PC_ERR_STATE,
+                    "rank 0 goes on from a checkpoint in %s of step %lld, and rank %d from another one, of step %lld: "
+                    "the folder has to be one that all ranks see",
+                    t->o.out, (long long)first->step, rank, (long long)other->step);
+}
+
+/* All begin anew, or all go on from one file: else steps of some would be mixed with others of the rest. */
+pc_status pc__gpt_ranks_agree_start(pc__gpt_training *t, const pc__gpt_standing *at)
 {
     if (t->ranks == 1)
         return PC_OK;
-    bool *all = pc__alloc((size_t)t->ranks * sizeof *all);
+    pc__gpt_standing *all = pc__alloc((size_t)t->ranks * sizeof *all);
     if (!all)
         return PC_ERR_MEMORY;
-    pc_status status = pc__group_exchange(t->o.group, resumed, sizeof *resumed, all);
+    pc_status status = pc__group_exchange(t->o.group, at, sizeof *at, all);
     for (int r = 1; r < t->ranks && status == PC_OK; r++)
-        if (all[r] != all[0])
-            status = pc__fail(PC_ERR_FILE,
-                              "rank %d goes on from the checkpoint in %s, which rank %d does not have: the folder has "
-                              "to be where all ranks see it",
-                              all[0] ? 0 : r, t->o.out, all[0] ? r : 0);
+        if (memcmp(&all[r], &all[0], sizeof *all) != 0)
+            status = other_start(t, &all[0], &all[r], r);
     pc__free(all);
     return status;
 }

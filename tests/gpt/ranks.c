@@ -69,12 +69,50 @@ static void another_number_goes_on(void **state)
     }
 }
 
+static void move_run(const char *from, const char *to)
+{
+    char one[LONGEST], other[LONGEST];
+    assert_int_equal(rename(in_folder(one, from), in_folder(other, to)), 0);
+}
+
+/* As on hosts that share no disk: of the same step, but learnt otherwise; then of another step. */
+static void ranks_of_other_checkpoints(void **state)
+{
+    (void)state;
+    if (ranks_are_processes() || ranks_most() < 2)
+        skip();
+    drop_run();
+    job j = {.stop_at = STEPS / 2, .accumulate = 3};
+    assert_ok(train(&j, NULL, 0, test_device()));
+    move_run("run", "run-1");
+    for (int i = 0; i < 2; i++) {
+        rank_work ranks[RANKS_MAX];
+        char said[64];
+        job k = {.stop_at = i ? 0 : STEPS / 2};
+        drop_run();
+        assert_ok(train(&k, NULL, 0, test_device()));
+        snprintf(said, sizeof said, "/run of step %d, and rank 1 from another one, of step %d", (int)k.steps,
+                 (int)j.steps);
+        k = (job){.resume = true, .apart = true};
+        ranks_run(2, ranks, work, &k);
+        for (int r = 0; r < 2; r++)
+            if (ranks[r].error.status != PC_ERR_STATE || !strstr(ranks[r].error.message, r ? "rank 1 from" : said))
+                fail_msg("rank %d of other checkpoints: \"%s\"", r, ranks[r].error.message);
+    }
+    drop_run();
+    char path[LONGEST];
+    assert_int_equal(rmdir(in_folder(path, "run")), 0);
+    move_run("run-1", "run");
+    drop_run();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_learn_the_same),
         cmocka_unit_test(host_memory_does),
         cmocka_unit_test(another_number_goes_on),
+        cmocka_unit_test(ranks_of_other_checkpoints),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }

@@ -61,7 +61,7 @@ static inline int drop_folder(void **state)
 
 typedef struct job {
     int zero, accumulate, cut, batch, stop_at; /* batch 0: BATCH; stop_at 0: never stopped */
-    bool resume, offload;
+    bool resume, offload, apart;               /* apart: ranks but the first have a folder of their own, "run-1" */
     double dropout;
     const char *precision, *from;
     double loss, test_loss; /* rank 0's */
@@ -100,7 +100,7 @@ static inline pc_status train(job *j, pc_group *group, int rank, pc_device devic
     pc_gpt_train_summary summary;
     const pc_gpt_train_options options = {
         .data = in_folder(text, "text"),
-        .out = in_folder(out, "run"),
+        .out = in_folder(out, j->apart && rank ? "run-1" : "run"),
         .from = j->from,
         .net = {.layers = 2, .heads = HEADS, .width = 32, .context = 16, .dropout = j->dropout},
         .device = pc_device_name(device, name),
