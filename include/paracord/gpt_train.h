@@ -60,7 +60,7 @@ typedef struct pc_gpt_train_options {
     const char *device;    /* "auto", "cpu", ... */
     const char *precision; /* "float32", "bf16": of products while training; weights are float32 (amp.h) */
     int batch;   /* stretches of a step; 0: 12; -1: as many as there is memory for, at most 8,192 tokens on the CPU and
-                              65,536 elsewhere */
+                              65,536 elsewhere; going on, as many as the checkpoint was made with */
     int threads; /* 0: all cores */
     int64_t steps;       /* 0: 2000 */
     double lr;           /* 0: 0.001; falls to a tenth along half a cosine, after 100 steps of warming up */

@@ -53,14 +53,15 @@ typedef struct pc__gpt_training {
 typedef struct pc__gpt_standing {
     int64_t there; /* 0: there is none to go on from, and nothing below */
     int64_t step, draws;
+    int64_t batch; /* of all ranks together; 0: it does not say */
     char sum[16];
 } pc__gpt_standing;
 
 /* train_ranks.c: what ranks have in common. The groups are made, and the batch is cut to this rank's; whether all go on from one
- * checkpoint, or none does; the network is trained together; the step of the optimiser; the network is whole in the first rank, or
- * as training has it, and which one that is there; a number, as the mean of all; whether one is asked to stop, where `now` lets
- * the ranks speak; what went wrong in this one, for the others; the end. Alone they do nothing but the step, and join
- * where something is in host memory. */
+ * checkpoint, or none does, and where the batch is chosen by memory it is that checkpoint's; the network is trained together; the
+ * step of the optimiser; the network is whole in the first rank, or as training has it, and which one that is there; a number, as
+ * the mean of all; whether one is asked to stop, where `now` lets the ranks speak; what went wrong in this one, for the others; the
+ * end. Alone they do nothing but the step, the checkpoint's batch, and join where something is in host memory. */
 pc_status pc__gpt_ranks_begin(pc__gpt_training *t);
 pc_status pc__gpt_ranks_agree_start(pc__gpt_training *t, const pc__gpt_standing *at);
 pc_status pc__gpt_ranks_agree_batch(pc__gpt_training *t);

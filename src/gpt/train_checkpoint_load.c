@@ -154,13 +154,18 @@ static pc_status load(pc__gpt_training *t, const pc_weights *file)
     return PC_OK;
 }
 
+/* A whole number of the file's settings, of the line that begins so, behind another line's end; -1: there is none. */
+static int64_t whole_setting(const pc_weights *file, const char *begin)
+{
+    const char *settings = pc_weights_note(file, "paracord gpt") ? pc_weights_note(file, "settings") : NULL;
+    const char *line = settings ? strstr(settings, begin) : NULL;
+    return line ? strtoll(line + strlen(begin), NULL, 10) : -1;
+}
+
 /* Where the training of the file stands: after `step` of `steps`. Both -1 where the file does not say so. */
 static void find_steps(const pc_weights *file, int64_t *step, int64_t *steps)
 {
-    static const char key[] = "\nsteps=";
-    const char *settings = pc_weights_note(file, "paracord gpt") ? pc_weights_note(file, "settings") : NULL;
-    const char *line = settings ? strstr(settings, key) : NULL;
-    *steps = line ? strtoll(line + strlen(key), NULL, 10) : -1;
+    *steps = whole_setting(file, "\nsteps=");
     *step = *steps > 0 ? whole_note(file, "step") : -1;
     if (*step < 0 || *step > *steps)
         *step = *steps = -1;
@@ -206,6 +211,8 @@ pc_status pc__gpt_checkpoint_look(const char *path, pc__gpt_standing *at)
         return pc_error_last()->status;
     const char *sum = pc_weights_note(file, "checksum");
     *at = (pc__gpt_standing){.there = 1, .step = whole_note(file, "step"), .draws = whole_note(file, "draws")};
+    at->batch = whole_setting(file, "\nbatch=");
+    at->batch = at->batch > 0 && at->batch <= INT_MAX ? at->batch : 0;
     if (sum)
         memcpy(at->sum, sum, strnlen(sum, sizeof at->sum));
     pc_weights_free(file);

@@ -15,6 +15,19 @@ static void share(pc__gpt_training *t)
     t->weight = (double)t->o.batch * t->copies / t->all;
 }
 
+/* Each copy has a row of it at least. */
+static pc_status cut_batch(pc__gpt_training *t)
+{
+    if (t->all < t->copies && t->network)
+        return pc__fail(PC_ERR_ARGUMENT,
+                        "pc_gpt_train: a batch of %d is too small for %d copies of the network, each of %d ranks",
+                        t->all, t->copies, t->o.tensor_parallel);
+    if (t->all < t->copies)
+        return pc__fail(PC_ERR_ARGUMENT, "pc_gpt_train: a batch of %d is too small for %d ranks", t->all, t->ranks);
+    share(t);
+    return PC_OK;
+}
+
 /* Neighbours have the parts of one network: where a machine has several devices, these are the ones that talk most. */
 static pc_status split(pc__gpt_training *t)
 {
@@ -42,15 +55,7 @@ pc_status pc__gpt_ranks_begin(pc__gpt_training *t)
     if (t->o.tensor_parallel > 1 && t->o.group && !t->o.group->place && t->ranks == pc_dist_size())
         PC__TRY(pc_dist_need_multiple(t->o.tensor_parallel)); /* first, for a launcher that could do with fewer ranks */
     PC__TRY(split(t));
-    if (t->all > 0 && t->all < t->copies && t->network)
-        return pc__fail(PC_ERR_ARGUMENT,
-                        "pc_gpt_train: a batch of %d is too small for %d copies of the network, each of %d ranks",
-                        t->all, t->copies, t->o.tensor_parallel);
-    if (t->all > 0 && t->all < t->copies)
-        return pc__fail(PC_ERR_ARGUMENT, "pc_gpt_train: a batch of %d is too small for %d ranks", t->all, t->ranks);
-    if (t->all > 0)
-        share(t);
-    return PC_OK;
+    return t->all > 0 ? cut_batch(t) : PC_OK;
 }
 
 static pc_status other_start(const pc__gpt_training *t, const pc__gpt_standing *first, const pc__gpt_standing *other,
@@ -68,7 +73,7 @@ static pc_status other_start(const pc__gpt_training *t, const pc__gpt_standing *
 }
 
 /* All begin anew, or all go on from one file: else steps of some would be mixed with others of the rest. */
-pc_status pc__gpt_ranks_agree_start(pc__gpt_training *t, const pc__gpt_standing *at)
+static pc_status compare_starts(const pc__gpt_training *t, const pc__gpt_standing *at)
 {
     if (t->ranks == 1)
         return PC_OK;
@@ -81,6 +86,17 @@ pc_status pc__gpt_ranks_agree_start(pc__gpt_training *t, const pc__gpt_standing 
             status = other_start(t, &all[0], &all[r], r);
     pc__free(all);
     return status;
+}
+
+/* What fits now, in these ranks, may be another batch than what fitted then, and of another one it would be another
+ * training. */
+pc_status pc__gpt_ranks_agree_start(pc__gpt_training *t, const pc__gpt_standing *at)
+{
+    PC__TRY(compare_starts(t, at));
+    if (t->all > 0 || !at->batch)
+        return PC_OK;
+    t->all = t->o.batch = (int)at->batch;
+    return cut_batch(t);
 }
 
 /* Where each chose what fits its device, the smallest. */

@@ -69,6 +69,22 @@ static void another_number_goes_on(void **state)
     }
 }
 
+/* What there is memory for is another batch, and yet the one of the checkpoint is taken: the same is learnt. */
+static void a_chosen_batch_goes_on(void **state)
+{
+    (void)state;
+    const job want = undisturbed();
+    const int n = ranks_most() < 2 ? ranks_most() : 2;
+    for (int i = 0; i < 2; i++) {
+        job part = {.stop_at = STEPS / 2}, rest = {.batch = -1, .resume = true};
+        drop_run();
+        ranks_work(i ? n : 1, work, &part);
+        assert_true(part.interrupted);
+        ranks_work(i ? 1 : n, work, &rest);
+        assert_learnt(&rest, &want);
+    }
+}
+
 static void move_run(const char *from, const char *to)
 {
     char one[LONGEST], other[LONGEST];
@@ -109,9 +125,8 @@ static void ranks_of_other_checkpoints(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_learn_the_same),
-        cmocka_unit_test(host_memory_does),
-        cmocka_unit_test(another_number_goes_on),
+        cmocka_unit_test(all_learn_the_same),         cmocka_unit_test(host_memory_does),
+        cmocka_unit_test(another_number_goes_on),     cmocka_unit_test(a_chosen_batch_goes_on),
         cmocka_unit_test(ranks_of_other_checkpoints),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
