@@ -5,7 +5,16 @@
 
 #include "base/base.h"
 
+#include <locale.h>
+
 /* As strtod in the C locale. */
 PC__SHARED double pc__number_of(const char *text, char **end);
+
+/* Between these two the calling thread, and it alone, writes and reads numbers as the C locale does. */
+typedef struct pc__plain_numbers {
+    locale_t plain, before;
+} pc__plain_numbers;
+PC__SHARED pc__plain_numbers pc__plain_numbers_begin(void);
+PC__SHARED void pc__plain_numbers_end(pc__plain_numbers scope);
 
 #endif

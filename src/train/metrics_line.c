@@ -17,20 +17,6 @@ static const struct {
 #undef FIELD
 };
 
-pc__plain_numbers pc__plain_numbers_begin(void)
-{
-    pc__plain_numbers scope = {.plain = newlocale(LC_ALL_MASK, "C", (locale_t)0)};
-    scope.before = uselocale(scope.plain);
-    return scope;
-}
-
-void pc__plain_numbers_end(pc__plain_numbers scope)
-{
-    uselocale(scope.before);
-    if (scope.plain)
-        freelocale(scope.plain);
-}
-
 void pc__metrics_line_write(pc__text *text, const pc__epoch_record *record, const double *recall, int classes)
 {
     pc__text_add(text, "{\"epoch\": %d", record->epoch);

@@ -4,9 +4,9 @@
 
 #include <math.h>
 
+#include "base/number.h"
 #include "io/file.h"
 #include "pages/pages.h"
-#include "train/metrics_line.h"
 
 static long long nanoseconds(double us)
 {

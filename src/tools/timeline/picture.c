@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/number.h"
 #include "io/file.h"
-#include "train/metrics_line.h"
 
 enum { WIDTH = 860, LEFT = 126, SCALE = 22, HEAD = 20, LANE = 19, DEEPER = 15, GAP = 3, DEPTHS = 8 };
 #define LETTER 6.6 /* a letter's width, about, in 11 px sans-serif */

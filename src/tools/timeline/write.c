@@ -3,8 +3,8 @@
 
 #include <math.h>
 
+#include "base/number.h"
 #include "io/file.h"
-#include "train/metrics_line.h"
 
 static void text(pc__text *out, const char *key, const char *value)
 {
