@@ -120,7 +120,21 @@ static pc_status add(pc_tensor *sums, int at, pc_tensor *value, int64_t n)
     return status;
 }
 
-/* A mean of no samples may be NaN, and counts for nothing. */
+/* Whether y has a label for each sample, which may be -100. */
+static bool has_labels(const pc_batch *b)
+{
+    return b->y && b->y->ndim == 1 && !pc__is_float((pc_dtype)b->y->dtype) && b->y->dtype != PC_BOOL;
+}
+
+/* The loss, and 0 where no sample has a label: a mean of none may be NaN. For judging alone: what is learnt from shows it. */
+static pc_tensor *or_0(pc_tensor *loss, const pc_batch *b)
+{
+    pc_tensor *none = pc_scalar(0, PC_F64, pc_tensor_device(b->y));
+    pc_tensor *counted = pc_reshape(pc__labels_counted(b->y), PC_SHAPE(1));
+    pc_tensor *one = pc_reshape(pc__as_dtype(loss, PC_F64), PC_SHAPE(1));
+    return pc_where(pc_eq(counted, none), none, one);
+}
+
 static pc_status add_labelled(pc_tensor *sums, pc_tensor *loss, const pc_batch *b)
 {
     pc_status status = PC_OK;
@@ -128,8 +142,7 @@ static pc_status add_labelled(pc_tensor *sums, pc_tensor *loss, const pc_batch *
         PC_SCOPE {
             pc_tensor *counted = pc_reshape(pc__labels_counted(b->y), PC_SHAPE(1));
             pc_tensor *one = pc_reshape(pc__as_dtype(loss, PC_F64), PC_SHAPE(1));
-            pc_tensor *none = pc_scalar(0, PC_F64, pc_tensor_device(sums));
-            status = add(sums, LOSS, pc_where(pc_eq(counted, none), none, pc_mul(one, counted)), 1);
+            status = add(sums, LOSS, pc_mul(one, counted), 1);
             if (status == PC_OK)
                 status = add(sums, IGNORED, pc_neg(pc_sub_scalar(counted, (double)b->n)), 1);
         }
@@ -139,8 +152,7 @@ static pc_status add_labelled(pc_tensor *sums, pc_tensor *loss, const pc_batch *
 
 pc_status pc__sum_loss(pc_tensor *sums, pc_tensor *loss, const pc_batch *b)
 {
-    const bool labels = b->y && b->y->ndim == 1 && !pc__is_float((pc_dtype)b->y->dtype) && b->y->dtype != PC_BOOL;
-    return labels ? add_labelled(sums, loss, b) : add(sums, LOSS, loss, b->n);
+    return has_labels(b) ? add_labelled(sums, loss, b) : add(sums, LOSS, loss, b->n);
 }
 
 /* What logits and y are to be for the op that counts. */
@@ -155,6 +167,8 @@ static pc_status count(pc_tensor *sums, pc_tensor *outputs, pc_tensor *y, pc_ten
 static pc_status judge_outputs(const pc__judge *j, pc_tensor *sums, pc_tensor *outputs, const pc_batch *b, bool *counts)
 {
     pc_tensor *loss = pc__judge_loss(j, outputs, b, NULL);
+    if (loss && j->loss && has_labels(b))
+        loss = or_0(loss, b);
     if (!loss)
         return pc_error_last()->status;
     *counts = pc__judge_counts(j, outputs, b->y);

@@ -151,6 +151,26 @@ static pc_tensor *mean_of_first(void *context, pc_tensor *outputs, const pc_batc
     return pc_div(pc_sum(pc_mul(pc_reshape(first, PC_SHAPE(b->n)), counts)), pc_sum(counts));
 }
 
+static pc_tensor *plain_loss(void *context, pc_tensor *outputs, const pc_batch *b)
+{
+    (void)context;
+    return pc_cross_entropy(outputs, b->y);
+}
+
+/* It is NaN for the first batch, none of whose samples has a label: what learns from it says so, on every device. */
+static void a_loss_that_is_no_number(void **state)
+{
+    (void)state;
+    pc_module *net = network();
+    pc_optimizer *sgd = pc_sgd(net, .lr = 0.1);
+    pc_loader *all = loader(4, 8, 2);
+    assert_fails(pc_fit(net, sgd, all, PC_OPTIONS(pc_fit_options, .epochs = 1, .loss = plain_loss), NULL), PC_ERR_RANGE,
+                 "no finite number");
+    pc_loader_free(all);
+    pc_optimizer_free(sgd);
+    pc_module_free(net);
+}
+
 static pc_tensor *some_outputs(void *context, pc_module *net, const pc_batch *b)
 {
     (void)net;
@@ -263,11 +283,9 @@ static void classes_that_are_weighed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_loss_of_ones_own),
-        cmocka_unit_test(evaluated_in_any_batches),
-        cmocka_unit_test(parts_are_learnt_from_as_the_whole),
-        cmocka_unit_test(a_batch_without_any),
-        cmocka_unit_test(classes_that_are_weighed),
+        cmocka_unit_test(a_loss_of_ones_own),       cmocka_unit_test(a_loss_that_is_no_number),
+        cmocka_unit_test(evaluated_in_any_batches), cmocka_unit_test(parts_are_learnt_from_as_the_whole),
+        cmocka_unit_test(a_batch_without_any),      cmocka_unit_test(classes_that_are_weighed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

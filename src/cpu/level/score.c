@@ -18,8 +18,8 @@ PC__KERNEL(score_step)
         right += pc__row_names(rows + i * width, width) == label;
         ignored += labels->dtype == PC_I64 && label == PC__IGNORED;
     }
-    if (ignored < n) /* a mean of none may be NaN; exact: 24 bits times the bits of n */
-        sums[0] += (double)*(const float *)pc__data(call->in[2]) * (double)(n - ignored);
+    sums[0] +=
+        (double)*(const float *)pc__data(call->in[2]) * (double)(n - ignored); /* exact: 24 bits times the bits of n */
     sums[1] += (double)right;
     sums[2] += (double)ignored;
     return PC_OK;

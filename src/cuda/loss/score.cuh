@@ -6,10 +6,10 @@
 namespace
 {
 
-/* `before`: what the sums were. n: of rows that count; a mean of none may be NaN. */
+/* `before`: what the sums were. n: of rows that count. */
 __device__ inline void add_score(double *sums, double2 before, float loss, long long n, long long right)
 {
-    sums[0] = n ? __dadd_rn(before.x, __dmul_rn(static_cast<double>(loss), static_cast<double>(n))) : before.x;
+    sums[0] = __dadd_rn(before.x, __dmul_rn(static_cast<double>(loss), static_cast<double>(n)));
     sums[1] = before.y + static_cast<double>(right);
 }
 
