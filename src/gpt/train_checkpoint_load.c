@@ -189,8 +189,8 @@ pc_status pc__gpt_checkpoint_spare(const pc__gpt_training *t, const char *path)
 {
     int64_t step = -1, steps = -1;
     const pc_status status = read_steps(t, path, &step, &steps);
-    if (status == PC_ERR_MEMORY)
-        return status;
+    if (status == PC_ERR_MEMORY || status == PC_ERR_FILE)
+        return status; /* it may be a good one */
     pc_error_clear();
     if (status != PC_OK || steps < 0)
         return pc__fail(PC_ERR_STATE,

@@ -173,14 +173,12 @@ pc_status pc__checkpoint_load(const char *path, pc__fit *fit, const char *settin
     return status;
 }
 
-bool pc__checkpoint_look(const char *path, bool *finished)
+pc_status pc__checkpoint_look(const char *path, bool *finished)
 {
     pc__checkpoint_file file;
-    pc_error before = pc__error_take();
-    const bool whole = pc__checkpoint_open(path, &file) == PC_OK && file.header.about > 0;
+    PC__TRY(pc__checkpoint_open(path, &file));
+    const bool described = file.header.about > 0 && !pc__checkpoint_has_measured(&file);
     *finished = file.header.finished;
     pc__checkpoint_close(&file);
-    pc_error_clear();
-    (void)(before.status == PC_OK ? PC_OK : pc__error_put(&before));
-    return whole;
+    return described ? PC_OK : pc__fail(PC_ERR_FORMAT, "%s does not say what its network is", path);
 }

@@ -21,8 +21,8 @@ pc_status pc__checkpoint_save(const char *path, pc__fit *fit, const char *settin
  * fails later net and optimiser may be changed in part. */
 pc_status pc__checkpoint_load(const char *path, pc__fit *fit, const char *settings);
 
-/* False when it cannot be read, or does not say what the network is, as one of pc_fit; without an error recorded. *finished:
- * the training that it is of has left all that it was to (fit->finished). */
-bool pc__checkpoint_look(const char *path, bool *finished);
+/* *finished: the training that it is of has left all that it was to (fit->finished). PC_ERR_FORMAT also where it does not say what
+ * the network is, as one of pc_fit. */
+pc_status pc__checkpoint_look(const char *path, bool *finished);
 
 #endif

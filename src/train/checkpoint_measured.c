@@ -21,12 +21,17 @@ void pc__checkpoint_put_measured(pc__text *out, const pc__fit *fit)
         put(out, fit->judge.metrics[i].name);
 }
 
+bool pc__checkpoint_has_measured(const pc__checkpoint_file *file)
+{
+    const size_t n = (size_t)file->header.about;
+    return n >= sizeof first && memcmp(file->about, first, sizeof first) == 0 && file->about[n - 1] == 0;
+}
+
 /* Name number i; NULL: there are not so many. */
 static const char *name_at(const pc__checkpoint_file *file, int i)
 {
-    const size_t n = (size_t)file->header.about;
-    const char *at = file->about, *const end = at + n;
-    if (n < sizeof first || memcmp(at, first, sizeof first) != 0 || end[-1] != 0)
+    const char *at = file->about, *const end = at + file->header.about;
+    if (!pc__checkpoint_has_measured(file))
         return NULL;
     for (; i && at < end; i--)
         at += strlen(at) + 1;

@@ -8,6 +8,9 @@
 /* Nothing where fit->best.watch is NULL. */
 void pc__checkpoint_put_measured(pc__text *out, const pc__fit *fit);
 
+/* Whether the file has them: then it says nothing else of its network. */
+bool pc__checkpoint_has_measured(const pc__checkpoint_file *file);
+
 /* PC_ERR_STATE where the file's best epoch is the best by something else than this run's will be. */
 pc_status pc__checkpoint_check_measured(const char *path, const pc__checkpoint_file *file, const pc__fit *fit);
 

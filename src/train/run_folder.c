@@ -113,7 +113,11 @@ static pc_status go_on(pc__run *run)
 static pc_status spare(const pc__run *run)
 {
     bool finished;
-    if (!pc__checkpoint_look(run->checkpoint, &finished))
+    const pc_status status = pc__checkpoint_look(run->checkpoint, &finished);
+    if (status == PC_ERR_MEMORY || status == PC_ERR_FILE)
+        return status; /* it may be a good one */
+    pc_error_clear();
+    if (status != PC_OK)
         return pc__fail(PC_ERR_STATE,
                         "%s cannot be read as a run's, so that it may be of an unfinished one; choose another --out, "
                         "or delete it",

@@ -87,7 +87,12 @@ static void same_state_same_bytes(void **state)
     pc_generator_set((pc_generator){77, 12});
     assert_ok(pc__checkpoint_save(path, &fit, "--a 1\n"));
     bool finished;
-    assert_false(pc__checkpoint_look(path, &finished)); /* it does not say what the network is: no run's */
+    assert_fails(pc__checkpoint_look(path, &finished), PC_ERR_FORMAT, "what its network is"); /* no run's */
+    fit.best.watch = "a metric"; /* nor what pc_fit measures */
+    assert_ok(pc__checkpoint_save(path, &fit, "--a 1\n"));
+    assert_fails(pc__checkpoint_look(path, &finished), PC_ERR_FORMAT, "what its network is");
+    fit.best.watch = NULL;
+    assert_ok(pc__checkpoint_save(path, &fit, "--a 1\n"));
     content first = read_back();
     pc__fit other = fit_new();
     assert_ok(pc__checkpoint_load(path, &other, "--a 1\n"));
