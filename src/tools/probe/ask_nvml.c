@@ -1,6 +1,8 @@
 /* ask_nvml.c: opening NVML and finding its devices. Runs in the child process of ask.c alone. */
 #include "probe/ask_nvml.h"
 
+#include "base/number.h"
+
 #include <dlfcn.h>
 
 const char *pc__nvml_words(const pc__nvml *nvml, int code)
@@ -29,10 +31,10 @@ bool pc__nvml_fine(pc__asking *a, const char *key, int code)
 
 void pc__say_number(pc__asking *a, const char *key, double number)
 {
-    char text[32], *comma;
+    char text[32];
+    const pc__plain_numbers plain = pc__plain_numbers_begin();
     snprintf(text, sizeof text, "%.15g", number);
-    if ((comma = strchr(text, ','))) /* of the program's locale */
-        *comma = '.';
+    pc__plain_numbers_end(plain);
     pc__say(a->answer, "%s = %s", key, text);
 }
 
