@@ -164,7 +164,7 @@ pc_status pc__grad_mul(pc__grad *grad)
     return PC_OK;
 }
 
-/* d(a / b) = da / b - a db / b^2, where g a / b alone may be more than float16 has. */
+/* d(a / b) = da / b - a db / b^2 */
 pc_status pc__grad_div(pc__grad *grad)
 {
     pc_tensor *g = grad->out_grad[0], *a = grad->in[0], *b = grad->in[grad->n_in - 1];
@@ -175,6 +175,12 @@ pc_status pc__grad_div(pc__grad *grad)
         PC__TRY(pass(grad, 0, pc_div(g, b)));
     if (!grad->needs[grad->n_in - 1])
         return PC_OK;
+    /* Neither g a nor a / b^2 need be a number that float16 has where the gradient is. */
+    const int dtype = b->dtype, wide = dtype == PC_F16 ? PC_F32 : dtype;
+    b = pc__as_dtype(b, (pc_dtype)wide);
+    if (!number)
+        a = pc__as_dtype(a, (pc_dtype)wide);
     pc_tensor *ratio = number ? pc__with_number(PC__OP_div, b, number->value, true) : pc_div(a, b);
-    return pass(grad, grad->n_in - 1, pc_neg(pc_mul(g, pc_div(ratio, b))));
+    pc_tensor *slope = pc_neg(pc_div(pc_mul(pc__as_dtype(g, (pc_dtype)wide), ratio), b));
+    return pass(grad, grad->n_in - 1, pc__as_dtype(slope, (pc_dtype)dtype));
 }

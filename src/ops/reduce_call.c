@@ -5,8 +5,6 @@
 #include "ops/view.h"
 #include "tensor/read.h"
 
-#include <math.h>
-
 bool pc__reduce_mask(const char *who, const pc_tensor *t, pc_shape dims, unsigned *mask)
 {
     unsigned named = 0;
@@ -57,16 +55,6 @@ pc_tensor *pc__reduce_spread(pc_tensor *g, const pc__reduce_attributes *a, const
 {
     pc_tensor *kept = pc_reshape(pc__as_dtype(g, in->dtype), pc_shape_of(in->ndim, a->kept_shape));
     return pc_expand(kept, pc_shape_of(in->ndim, in->shape));
-}
-
-pc_tensor *pc__reduce_divisor(pc_tensor *value)
-{
-    const int dtype = value ? (int)value->dtype : PC_F32;
-    const double least = dtype == PC_F16    ? 0x1p-24
-                         : dtype == PC_BF16 ? 0x1p-133
-                         : dtype == PC_F32  ? 0x1p-149
-                                            : 0x1p-1074;
-    return pc_clamp(value, least, INFINITY);
 }
 
 static void describe_kind(const pc_tensor *t, unsigned mask, bool keepdim, const pc__reduce_attributes *kind,

@@ -23,9 +23,6 @@ void pc__reduce_describe(const pc_tensor *t, unsigned mask, bool keepdim, pc__re
 /* A gradient of the result, in the input's shape and dtype: a view where the dtype is that. */
 pc_tensor *pc__reduce_spread(pc_tensor *g, const pc__reduce_attributes *a, const pc__meta *in);
 
-/* `value`, and the smallest number of its dtype where it is 0: 0 divided by it is 0. */
-pc_tensor *pc__reduce_divisor(pc_tensor *value);
-
 /* One call of `op` over all of the mask; of `a` kind, root, divisor and dtype are used. Where what is reduced is not one run
  * of memory, it is copied so. `out` are those of the op's outputs that are wanted, one or two, whose addresses are not NULL. */
 pc_status pc__reduce_once(int op, pc_tensor *t, unsigned mask, bool keepdim, pc__gaps gaps, pc__reduce_attributes a,

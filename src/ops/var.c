@@ -56,28 +56,21 @@ static pc_tensor *number(double value, const pc__grad *grad, const pc_tensor *li
     return pc_scalar(value, like->dtype, grad->device);
 }
 
-/* Of a standard deviation in 16 bits: distances from the mean are divided by it first, as the gradient of it divided by a small one may be
- * more than float16 has. */
-static pc_tensor *along_deviations(pc_tensor *g, pc_tensor *off, pc_tensor *value, const pc__reduce_attributes *a,
-                                   const pc__meta *in)
-{
-    pc_tensor *each = pc_div(off, pc__reduce_spread(pc__reduce_divisor(value), a, in));
-    return pc_mul(each, pc__reduce_spread(pc_mul_scalar(g, 1 / a->divisor), a, in));
-}
-
-/* d var = 2 (x - mean) / divisor dx; d std = d var / (2 std), 0 where std is. Without degrees of freedom it is infinite, and NaN
+/* d var = 2 (x - mean) / divisor dx; d std = d var / (2 std), 0 where std is: in float32 where the dtype is float16, which need not have
+ * a gradient divided by a small std. Without degrees of freedom it is infinite, and NaN
  * where x is the mean, as in PyTorch. */
 pc_status pc__grad_var(pc__grad *grad)
 {
     const pc__reduce_attributes *a = grad->attributes;
-    const pc__meta *in = &grad->in_meta[0];
-    pc_tensor *g = pc__as_dtype(grad->out_grad[0], in->dtype), *x = grad->in[0], *value = grad->out[0];
+    pc__meta wide = grad->in_meta[0];
+    const pc__meta *in = &wide;
+    if (a->root && wide.dtype == PC_F16)
+        wide.dtype = PC_F32;
+    const bool widened = wide.dtype != grad->in_meta[0].dtype;
+    pc_tensor *g = pc__as_dtype(grad->out_grad[0], in->dtype), *x = pc__as_dtype(grad->in[0], in->dtype);
+    pc_tensor *value = widened ? pc__as_dtype(grad->out[0], in->dtype) : grad->out[0];
     if (!g || !x || !value)
         return pc__set_grad(grad, 0, NULL);
-    if (a->root && a->divisor > 0 && pc__is_half((pc_dtype)in->dtype)) {
-        pc_tensor *off = pc_sub(x, pc__reduce_spread(grad->out[1], a, in));
-        return pc__set_grad(grad, 0, along_deviations(g, off, value, a, in));
-    }
     if (a->root)
         g = pc_where(pc_eq(value, number(0, grad, value)), number(0, grad, g), pc_div(g, pc_mul_scalar(value, 2)));
     pc_tensor *mean = pc__reduce_spread(grad->out[1], a, in), *each;
@@ -86,5 +79,5 @@ pc_status pc__grad_var(pc__grad *grad)
     else
         each = pc_mul(pc_where(pc_eq(x, mean), number(NAN, grad, x), number(INFINITY, grad, x)),
                       pc__reduce_spread(g, a, in));
-    return pc__set_grad(grad, 0, each);
+    return pc__set_grad(grad, 0, pc__as_dtype(each, grad->in_meta[0].dtype));
 }

@@ -135,13 +135,17 @@ static pc_tensor *along_cubes(pc_tensor *g, pc_tensor *x, pc_tensor *value, cons
     return pc__as_dtype(each, (pc_dtype)in->dtype);
 }
 
-/* Of order 2. In 16 bits x is divided first: g divided by a small norm may be more than float16 has, though the gradient is not. */
+/* Of order 2. In float16 g divided by a small norm may be more than there is, though the gradient is not: in float32 then. */
 static pc_tensor *along_squares(pc_tensor *g, pc_tensor *x, pc_tensor *value, const pc__reduce_attributes *a,
                                 const pc__meta *in)
 {
-    if (!pc__is_half((pc_dtype)in->dtype))
-        return pc_mul(x, pc__reduce_spread(gated(pc_div(g, value), value), a, in));
-    return pc_mul(pc_div(x, pc__reduce_spread(pc__reduce_divisor(value), a, in)), pc__reduce_spread(g, a, in));
+    pc__meta wide = *in;
+    if (in->dtype == PC_F16)
+        wide.dtype = PC_F32;
+    const pc_dtype dtype = (pc_dtype)wide.dtype;
+    value = pc__as_dtype(value, dtype);
+    pc_tensor *slope = pc__reduce_spread(gated(pc_div(pc__as_dtype(g, dtype), value), value), a, &wide);
+    return pc__as_dtype(pc_mul(pc__as_dtype(x, dtype), slope), (pc_dtype)in->dtype);
 }
 
 /* d|x| = sign(x); of order 2 x / norm, 0 where that is 0. */

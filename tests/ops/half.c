@@ -356,6 +356,43 @@ static void every_number(void **state)
     assert_no_leak();
 }
 
+/* Numbers whose squares are less than there is: no gradient, where the norm or the deviation is 0. */
+static void numbers_next_to_none(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 2; kind++)
+        PC_SCOPE {
+            pc_tensor *x =
+                pc_cast(pc_from_data((float[]){1e-23f, 2e-23f}, PC_SHAPE(2), PC_F32, test_device()), PC_BF16);
+            assert_ok(pc_require_grad(x, true));
+            pc_tensor *y = kind ? pc_std(x, 0) : pc_norm(x, 2);
+            assert_close(pc_item(y), 0, 0);
+            assert_ok(pc_backward_with(y, pc_full(pc_tensor_shape(y), 1, PC_BF16, test_device())));
+            assert_close(pc_item(pc_sum(pc_abs(pc_grad(x)))), 0, 0);
+        }
+    assert_no_leak();
+}
+
+/* Quotients of float16 whose gradient is a number, though neither g a nor a / b^2 is. */
+static void gradients_of_quotients(void **state)
+{
+    static const float cases[][4] = {/* a, b, g: the gradient by b */
+                                     {1, 5000, 8192, -3.28e-4f},
+                                     {1, 10000, 32768, -3.28e-4f},
+                                     {1000, 100, 8192, -819.2f}};
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        PC_SCOPE {
+            pc_tensor *t[3];
+            for (int k = 0; k < 3; k++)
+                t[k] = pc_cast(pc_from_data(&cases[i][k], PC_SHAPE(1), PC_F32, test_device()), PC_F16);
+            assert_ok(pc_require_grad(t[1], true));
+            assert_ok(pc_backward_with(pc_div(t[0], t[1]), t[2]));
+            assert_close(pc_item(pc_grad(t[1])) / (double)cases[i][3], 1, 2e-3);
+        }
+    assert_no_leak();
+}
+
 /* Gradients that float16 has, though the gradient of the result divided by a small number is more than that; and 0 where the
  * number is. */
 static void gradients_that_fit(void **state)
@@ -390,6 +427,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(gradients_that_fit, close_scopes),
+        cmocka_unit_test_teardown(numbers_next_to_none, close_scopes),
+        cmocka_unit_test_teardown(gradients_of_quotients, close_scopes),
         cmocka_unit_test_teardown(promotion_as_pytorch, close_scopes),
         cmocka_unit_test_teardown(every_number, close_scopes),
         cmocka_unit_test_teardown(ops_as_pytorch, close_scopes),
