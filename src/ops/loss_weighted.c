@@ -73,8 +73,11 @@ static pc_tensor *of_classes(pc_tensor *x, pc_tensor *labels, pc_tensor *weights
     const int64_t n = x->shape[0], classes = x->shape[1];
     const pc_dtype dtype = (pc_dtype)x->dtype;
     pc_tensor *ignored, *each = pc__weights_of_labels(weights, labels, &ignored);
-    pc_tensor *p = pc_log_softmax(pc__wide(x, dtype), 1);
-    if (!each || !p)
+    if (!each)
+        return NULL;
+    pc_tensor *seen = pc_masked_fill(x, pc_reshape(ignored, PC_SHAPE(n, 1)), 0); /* whatever stands in the others */
+    pc_tensor *p = pc_log_softmax(pc__wide(seen, dtype), 1);
+    if (!p)
         return NULL;
     pc_tensor *all = pc_arange(0, (double)classes, 1, PC_I64, pc_tensor_device(x));
     pc_tensor *none = pc_zeros(PC_SHAPE(1), pc_tensor_dtype(p), pc_tensor_device(x));

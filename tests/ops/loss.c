@@ -234,7 +234,7 @@ static void weights_of_classes(void **state)
 static void weighted_rows_that_are_ignored(void **state)
 {
     (void)state;
-    static const float x[] = {1, 2, 0, 9, 9, 9, -1, 0.5f, 3, 2, 2, 1}, weights[] = {INFINITY, 3, 2};
+    static const float x[] = {1, 2, 0, NAN, 9, -INFINITY, -1, 0.5f, 3, 2, 2, 1}, weights[] = {INFINITY, 3, 2};
     static const int64_t all[] = {1, -100, 2, -100}, counted[] = {1, 2}, none[] = {-100, -100};
     PC_SCOPE {
         pc_tensor *in = pc_from_data(x, PC_SHAPE(4, 3), PC_F32, test_device());
