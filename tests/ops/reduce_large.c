@@ -99,7 +99,7 @@ static void maxima_of_columns(void **state)
     (void)state;
     check_places(168, 37, 100, 0, PC_F32); /* some threads for each */
     check_places(3, 34, 6001, 0, PC_BF16);
-    check_places(33, 40, 130, 5, PC_F32); /* beside each other, with gaps */
+    check_places(33, 70, 130, 5, PC_F32); /* beside each other, with gaps */
     check_places(1, 300, 4100, 3, PC_F16);
     assert_no_leak();
 }

@@ -69,7 +69,8 @@ static bool few_supports(const pc_stream *stream, const void *of)
     return p->small && pc__cuda_linear_few_suits(&p->layer);
 }
 
-/* In 16 bits cuBLASLt's kernels on matrix units are the faster ones where rows are whole accesses and all is one launch. */
+/* In 16 bits cuBLASLt's kernels on matrix units are the faster ones where rows are whole accesses and all is one launch, or two with a
+ * gelu, which takes ours as long. */
 static bool is_for_units(const pc__cuda_gemm *g)
 {
     enum { PACK = 8 };
