@@ -88,20 +88,14 @@ static bool is_few(const pc__cuda_channels *c)
            !is_wide(c) && (each || (!c->dweight.at && !c->dbias.at));
 }
 
-/* Whether planes are whole accesses of 16 bytes. */
-static bool has_whole_planes(const pc__cuda_channels *c)
-{
-    const uintptr_t at = (uintptr_t)c->x | (uintptr_t)c->dy | (uintptr_t)c->rest | (uintptr_t)c->out;
-    return at % 16 == 0 && (size_t)c->inner * pc_dtype_size((pc_dtype)c->dtype) % 16 == 0;
-}
-
 /* Channels with so little each that waiting for other kernels is much of what three would take: the more of them, the more each
  * may have. Few leave multiprocessors idle, and a block for each takes no longer where its accesses are whole. */
 static bool is_long(const pc__cuda_channels *c)
 {
     enum { FEW = 32, LITTLE = 24576, SOME = 49152, MANY = 160, MOST = 1 << 17 };
     const int64_t numbers = c->batches * c->inner;
-    const int64_t most = c->channels >= MANY ? MOST : c->channels >= FEW ? SOME : has_whole_planes(c) ? LITTLE : 0;
+    const bool whole = pc__cuda_channel_planes_are_whole(c, pc_dtype_size((pc_dtype)c->dtype));
+    const int64_t most = c->channels >= MANY ? MOST : c->channels >= FEW ? SOME : whole ? LITTLE : 0;
     return is_of_planes(c) && numbers <= most && c->channels * c->inner <= INT_MAX;
 }
 

@@ -69,6 +69,13 @@ enum {
 };
 void pc__cuda_channel_columns(const pc__cuda_channels *c);
 
+/* Whether planes of numbers of so many bytes are whole accesses of 16. */
+static inline bool pc__cuda_channel_planes_are_whole(const pc__cuda_channels *c, size_t bytes)
+{
+    const uintptr_t at = (uintptr_t)c->x | (uintptr_t)c->dy | (uintptr_t)c->rest | (uintptr_t)c->out;
+    return at % 16 == 0 && (size_t)c->inner * bytes % 16 == 0;
+}
+
 /* Numbers that a thread has at once in channels-last memory. */
 static inline int pc__cuda_channel_width(const pc__cuda_channels *c)
 {

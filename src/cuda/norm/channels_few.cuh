@@ -134,13 +134,6 @@ template <class M> bool is_plane(const pc__cuda_channels &c, const cut<M> &all)
     return all.channels == 1 && !c.last;
 }
 
-/* Planes of which every one lies on 16 bytes, in whole accesses. */
-template <class T> bool lies_whole(const pc__cuda_channels &c)
-{
-    const uintptr_t at = (uintptr_t)c.x | (uintptr_t)c.dy | (uintptr_t)c.rest | (uintptr_t)c.out;
-    return at % 16 == 0 && c.inner * (int64_t)sizeof(T) % 16 == 0;
-}
-
 /* Whether a warp is enough for a block of planes: threads of several wait for each other. */
 template <class M> bool is_warp(const cut<M> &all)
 {
@@ -171,7 +164,7 @@ template <class K> void start_few(const pc__cuda_channels *c)
     with_number(c->dtype, [&](auto number) {
         typedef decltype(number) T;
         const auto all = cut_of<pc::math<T>>(*c);
-        if (is_plane(*c, all) && lies_whole<T>(*c))
+        if (is_plane(*c, all) && pc__cuda_channel_planes_are_whole(c, sizeof(T)))
             launch_planes<K, T, MANY, 16 / sizeof(T)>(*c, all, (all.count + 32 * MANY - 1) / (32 * MANY) * 32);
         else if (all.count > PC__NORM_FEW)
             launch_wide<K, T, MANY>(*c, all);

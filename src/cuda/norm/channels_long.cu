@@ -219,7 +219,7 @@ void pc__cuda_channel_long(const pc__cuda_channels *c)
     enum { SHORT = 64 /* numbers of a plane, of which a warp would have few */ };
     with_number(c->dtype, [&](auto number) {
         typedef decltype(number) T;
-        if (lies_whole<T>(*c))
+        if (pc__cuda_channel_planes_are_whole(c, sizeof(T)))
             launch<T, taking<16 / sizeof(T), 4, false>>(*c);
         else if (c->inner >= SHORT)
             launch<T, by_lines>(*c);
