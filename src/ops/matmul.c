@@ -57,10 +57,12 @@ static bool folds(const pc_tensor *t)
 }
 
 /* Whether a batch's matrices have so few rows, all times one matrix, that reading that for each is most of the work. */
-static bool are_slight(int64_t rows, int64_t all, int64_t k, int64_t n)
+static bool are_slight(const pc_tensor *a, const pc_tensor *b)
 {
     enum { FEW = 16, LESS = 4 /* times as many columns */, MANY = 1 << 22 /* elements read */ };
-    return rows < FEW && all > rows && rows * LESS <= n && (double)(all / rows) * (double)k * (double)n >= MANY;
+    const int64_t rows = a->shape[a->ndim - 2], all = pc__count(a->ndim - 1, a->shape), n = b->shape[b->ndim - 1];
+    return rows < FEW && all > rows && rows * LESS <= n && pc__count(b->ndim - 2, b->shape) == 1 &&
+           (double)(all / rows) * (double)a->shape[a->ndim - 1] * (double)n >= MANY;
 }
 
 /* Whether small matrices of a batch, all times one matrix, are better copied, so that their rows go on from one to the next: then it
@@ -69,10 +71,8 @@ static bool is_better_joined(const pc_tensor *a, const pc_tensor *b)
 {
     enum { FEW = 128 /* rows */, MANY = 1 << 20 /* elements of the result */ };
     const int64_t rows = a->shape[a->ndim - 2], all = pc__count(a->ndim - 1, a->shape), n = b->shape[b->ndim - 1];
-    const int64_t k = a->shape[a->ndim - 1];
-    const bool less = rows < FEW && all > rows && k < n && (double)all * (double)n >= MANY;
-    return (less || are_slight(rows, all, k, n)) && pc__count(b->ndim - 2, b->shape) == 1 && b->ndim <= a->ndim &&
-           !folds(a);
+    const bool less = rows < FEW && all > rows && a->shape[a->ndim - 1] < n && (double)all * (double)n >= MANY;
+    return (less || are_slight(a, b)) && pc__count(b->ndim - 2, b->shape) == 1 && b->ndim <= a->ndim && !folds(a);
 }
 
 static pc_tensor *product(pc_tensor *a, pc_tensor *b)
@@ -132,18 +132,11 @@ static bool lies_turned(const pc__meta *m)
     return rows > 1 && columns > 1 && m->strides[m->ndim - 2] == 1 && m->strides[m->ndim - 1] == rows;
 }
 
-/* Whether rows of a are those of one product by b, which would be many if it lay turned. */
-static bool is_one_product(const pc_tensor *a, const pc_tensor *b)
-{
-    const int64_t rows = a->shape[a->ndim - 2], all = pc__count(a->ndim - 1, a->shape), n = b->shape[b->ndim - 1];
-    return are_slight(rows, all, a->shape[a->ndim - 1], n) && pc__count(b->ndim - 2, b->shape) == 1 && folds(a);
-}
-
 pc_tensor *pc__matmul_as(pc_tensor *a, pc_tensor *b, const pc__meta *of)
 {
-    return lies_turned(of) && a && b && !is_one_product(a, b)
-               ? pc_transpose(pc_matmul(pc_transpose(b, -1, -2), pc_transpose(a, -1, -2)), -1, -2)
-               : pc_matmul(a, b);
+    const bool one = a && b && are_slight(a, b) && folds(a); /* product, which would be many if it lay turned */
+    return lies_turned(of) && !one ? pc_transpose(pc_matmul(pc_transpose(b, -1, -2), pc_transpose(a, -1, -2)), -1, -2)
+                                   : pc_matmul(a, b);
 }
 
 /* a x b, of so many matrices, as the gradient of an operand of that shape. What was broadcast over a batch is summed: in 16 bits its parts stay float32 until they are. */
