@@ -130,9 +130,7 @@ static bool has_labels(const pc_batch *b)
 static pc_tensor *or_0(pc_tensor *loss, const pc_batch *b)
 {
     pc_tensor *none = pc_scalar(0, PC_F64, pc_tensor_device(b->y));
-    pc_tensor *counted = pc_reshape(pc__labels_counted(b->y), PC_SHAPE(1));
-    pc_tensor *one = pc_reshape(pc__as_dtype(loss, PC_F64), PC_SHAPE(1));
-    return pc_where(pc_eq(counted, none), none, one);
+    return pc_where(pc_eq(pc__labels_counted(b->y), none), none, pc__as_dtype(loss, PC_F64));
 }
 
 static pc_status add_labelled(pc_tensor *sums, pc_tensor *loss, const pc_batch *b)
@@ -140,9 +138,8 @@ static pc_status add_labelled(pc_tensor *sums, pc_tensor *loss, const pc_batch *
     pc_status status = PC_OK;
     PC_NO_GRAD {
         PC_SCOPE {
-            pc_tensor *counted = pc_reshape(pc__labels_counted(b->y), PC_SHAPE(1));
-            pc_tensor *one = pc_reshape(pc__as_dtype(loss, PC_F64), PC_SHAPE(1));
-            status = add(sums, LOSS, pc_mul(one, counted), 1);
+            pc_tensor *counted = pc__labels_counted(b->y);
+            status = add(sums, LOSS, pc_mul(pc__as_dtype(loss, PC_F64), counted), 1);
             if (status == PC_OK)
                 status = add(sums, IGNORED, pc_neg(pc_sub_scalar(counted, (double)b->n)), 1);
         }
