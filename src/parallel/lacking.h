@@ -1,7 +1,8 @@
 /* lacking.h: parameters of which a pass has brought this rank no gradient, and which have zeros in its place. Where no rank has
  * one a step is to leave them, and what it keeps of them, as they are, as on one device. So a number for each parameter goes
- * the way of the gradients, or with pc_zero by itself in front of a step: 1 where this rank has one; behind that it is above 0 in all ranks where one of them has. The
- * device alone looks at it, and steps of parameters that this rank lacks alone ask for it. */
+ * the way of the gradients, or with pc_zero by itself in front of a step: 1 where this rank has one; behind that it is above
+ * 0 in all ranks where one of them has. The device alone looks at it, and steps of parameters that this rank lacks alone ask
+ * for it. */
 #ifndef PC__LACKING_H
 #define PC__LACKING_H
 

@@ -1,8 +1,9 @@
 /* checkpoint_form.h: the form of the file: "PCCKPT07", the length of the rest and its checksum; a header; the text that
- * says what the network is, or in its place what pc_fit measures (checkpoint_measured.h); the groups of the loss curve; then the tensors in order (checkpoint_order.h), each with dtype and
- * shape in front of its numbers (checkpoint_tensor.c). Little-endian, as everything that Paracord runs on. "PCCKPT06" has but a
- * count in front of them, and "PCCKPT05" also lacks the header's last field. A change of the header, or of what its fields
- * mean, takes a new number in the first word. */
+ * says what the network is, or in its place what pc_fit measures (checkpoint_measured.h); the groups of the loss curve;
+ * then the tensors in order (checkpoint_order.h), each with dtype and shape in front of its numbers
+ * (checkpoint_tensor.c). Little-endian, as everything that Paracord runs on. "PCCKPT06" has but a count in front of
+ * them, and "PCCKPT05" also lacks the header's last field. A change of the header, or of what its fields mean, takes a
+ * new number in the first word. */
 #ifndef PC__CHECKPOINT_FORM_H
 #define PC__CHECKPOINT_FORM_H
 

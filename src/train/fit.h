@@ -121,8 +121,8 @@ pc_status pc__fit_whole(const pc__fit *fit, bool whole);
 pc_status pc__fit_ranks_join(pc__fit *fit);
 void pc__fit_ranks_leave(pc__fit *fit);
 
-/* Rank 0's bytes, its optimiser's rate, and its statistics of normalisations, in all ranks. What all say that made a loss infinite or NaN: the
- * words of the first that found something, and what it was. */
+/* Rank 0's bytes, its optimiser's rate, and its statistics of normalisations, in all ranks. What all say that made a loss
+ * infinite or NaN: the words of the first that found something, and what it was. */
 pc_status pc__fit_ranks_first(const pc__fit *fit, void *bytes, size_t n);
 pc_status pc__fit_ranks_rate(const pc__fit *fit);
 pc_status pc__fit_ranks_buffers(const pc__fit *fit);
