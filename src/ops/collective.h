@@ -113,10 +113,10 @@ struct pc__comm {
     const pc__engine *engine;
     pc_device device;
     int rank, size;
-    double seconds;     /* how long a wait for other ranks may last */
-    const char *group;  /* its name, for errors */
-    void *place;        /* of ranks that are threads: where they meet */
-    const int *members; /* the group's ranks in the world, for errors */
+    _Atomic double seconds; /* how long a wait for other ranks may last: set while engines work */
+    const char *group;      /* its name, for errors */
+    void *place;            /* of ranks that are threads: where they meet */
+    const int *members;     /* the group's ranks in the world, for errors */
     const pc__comm_watch *watch;
     const pc__comm_log *log;
     uint64_t begun; /* calls of all ranks that have begun, which is their number */
