@@ -74,7 +74,7 @@ function(paracord_cuda)
     target_compile_options(paracord_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
   endif()
   # The CPU's bits, or those of calls of their own: products as written.
-  set_source_files_properties(src/cuda/data/augment.cu src/cuda/data/epoch.cu src/cuda/lessons/mandelbrot.cu
+  set_source_files_properties(src/cuda/data/augment.cu src/cuda/data/epoch.cu src/cuda/data/random.cu src/cuda/lessons/mandelbrot.cu
     src/cuda/norm/rows_backward.cu src/cuda/norm/rows_backward_warps.cu PROPERTIES COMPILE_OPTIONS -fmad=false)
   # Weights of attention: a power of two is one instruction where what is next to 0 becomes it.
   set_source_files_properties(src/cuda/attention/units.cu src/cuda/attention/units_backward.cu PROPERTIES

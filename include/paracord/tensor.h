@@ -99,7 +99,8 @@ PC_API PC_MUST_USE pc_tensor *pc_scalar(double value, pc_dtype dtype, pc_device 
  * whole numbers: PC_ERR_ARGUMENT for another start or step. */
 PC_API PC_MUST_USE pc_tensor *pc_arange(double start, double end, double step, pc_dtype dtype, pc_device device);
 
-/* From the thread's generator (random.h). Floating dtypes; float64 has no more bits of it than float32, 24. */
+/* From the thread's generator (random.h): the same bits on every device and processor. Floating dtypes; float64 has no more
+ * bits of it than float32, 24. */
 PC_API PC_MUST_USE pc_tensor *pc_rand(pc_shape shape, pc_dtype dtype, pc_device device);  /* uniform in [0, 1) */
 PC_API PC_MUST_USE pc_tensor *pc_randn(pc_shape shape, pc_dtype dtype, pc_device device); /* standard normal */
 

@@ -1,8 +1,7 @@
 /* random.c: Philox4x32-10 and the calling thread's generator. */
 #include "base.h"
+#include "base/normal.h"
 #include "base/philox.h"
-
-#include <math.h>
 
 void pc_philox(uint64_t seed, uint64_t stream, uint64_t counter, uint32_t out[4])
 {
@@ -24,11 +23,7 @@ double pc_uniform_f64(uint32_t high, uint32_t low)
 void pc_normal_pair(uint32_t a, uint32_t b, float out[2])
 {
     PC__NEED_OR(, out);
-    /* (0, 1]: the logarithm needs a number above zero */
-    double radius = sqrt(-2.0 * log(((double)a + 1.0) * 0x1p-32));
-    double angle = 6.283185307179586476925 * ((double)b * 0x1p-32);
-    out[0] = (float)(radius * cos(angle));
-    out[1] = (float)(radius * sin(angle));
+    pc__normal_two(a, b, &out[0], &out[1]);
 }
 
 double pc_uniform(uint64_t seed, uint64_t stream, uint64_t counter)

@@ -94,6 +94,25 @@ static void follows_the_generator(void **state)
     }
 }
 
+/* Bit by bit: also what a device computes of its own, logarithms and sines. */
+static void draws_of_the_cpu(void **state)
+{
+    (void)state;
+    static const pc_dtype dtypes[] = {PC_F16, PC_BF16, PC_F32, PC_F64};
+    enum { COUNT = 30001 };
+    static char here[COUNT * 8], there[COUNT * 8];
+    for (int i = 0; i < 8; i++)
+        PC_SCOPE {
+            const size_t bytes = COUNT * pc_dtype_size(dtypes[i / 2]);
+            pc_tensor *(*const draw)(pc_shape, pc_dtype, pc_device) = i % 2 ? pc_randn : pc_rand;
+            const pc_generator before = pc_generator_get();
+            assert_ok(pc_read(draw(PC_SHAPE(COUNT), dtypes[i / 2], PC_DEVICE_CPU), here, bytes));
+            pc_generator_set(before);
+            assert_ok(pc_read(draw(PC_SHAPE(COUNT), dtypes[i / 2], test_device()), there, bytes));
+            assert_memory_equal(here, there, bytes);
+        }
+}
+
 /* Whichever the dtype, also of a transposed input. */
 static void drops_the_same(void **state)
 {
@@ -200,6 +219,7 @@ int main(void)
         cmocka_unit_test(zero_or_scaled),
         cmocka_unit_test(ends_of_the_range),
         cmocka_unit_test(follows_the_generator),
+        cmocka_unit_test(draws_of_the_cpu),
         cmocka_unit_test(drops_the_same),
         cmocka_unit_test(with_gaps),
         cmocka_unit_test(gradient),

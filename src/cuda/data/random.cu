@@ -1,5 +1,6 @@
-/* random.cu: Philox4x32-10 as in base/random.c, a thread for each block of four numbers, so that results do not depend
- * on the grid. The sums are done in float64 and in the CPU's order. */
+/* random.cu: drawing tensors, a thread for each of Philox' blocks of four numbers, so that results do not depend on the
+ * grid. Sums and products are the CPU's: of float64, in its order, none of them fused. */
+#include "base/normal.h"
 #include "cuda/data/random.h"
 #include "cuda/pointwise/loop.cuh"
 #include "cuda/shared/divisor.cuh"
@@ -11,28 +12,6 @@ namespace
 {
 
 constexpr int THREADS = 256;
-
-struct words {
-    uint32_t w[4];
-};
-
-__device__ words philox(uint64_t seed, uint64_t stream, uint64_t counter)
-{
-    uint32_t c0 = static_cast<uint32_t>(counter), c1 = static_cast<uint32_t>(counter >> 32);
-    uint32_t c2 = static_cast<uint32_t>(stream), c3 = static_cast<uint32_t>(stream >> 32);
-    uint32_t k0 = static_cast<uint32_t>(seed), k1 = static_cast<uint32_t>(seed >> 32);
-#pragma unroll
-    for (int round = 0; round < 10; round++) {
-        const uint64_t a = static_cast<uint64_t>(0xD2511F53u) * c0, b = static_cast<uint64_t>(0xCD9E8D57u) * c2;
-        c0 = static_cast<uint32_t>(b >> 32) ^ c1 ^ k0;
-        c2 = static_cast<uint32_t>(a >> 32) ^ c3 ^ k1;
-        c1 = static_cast<uint32_t>(b);
-        c3 = static_cast<uint32_t>(a);
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
-    return {{c0, c1, c2, c3}};
-}
 
 __device__ double unit(uint32_t word)
 {
@@ -51,7 +30,7 @@ template <> struct bits_of<pc::bf16> {
 };
 
 template <class T> struct uniform {
-    __device__ void operator()(const pc__cuda_draw &d, const words &x, double (&z)[4]) const
+    __device__ void operator()(const pc__cuda_draw &d, const pc__words &x, double (&z)[4]) const
     {
 #pragma unroll
         for (int k = 0; k < 4; k++)
@@ -59,17 +38,15 @@ template <class T> struct uniform {
     }
 };
 
-/* Box and Muller. The sine takes its argument in half turns, which are exact here, and needs no long reduction. */
 template <class T> struct normal {
-    __device__ void operator()(const pc__cuda_draw &d, const words &x, double (&z)[4]) const
+    __device__ void operator()(const pc__cuda_draw &d, const pc__words &x, double (&z)[4]) const
     {
 #pragma unroll
         for (int k = 0; k < 4; k += 2) {
-            const double radius = sqrt(-2.0 * log((static_cast<double>(x.w[k]) + 1.0) * 0x1p-32));
-            double sine, cosine;
-            sincospi(static_cast<double>(x.w[k + 1]) * 0x1p-31, &sine, &cosine);
-            z[k] = d.low + d.high * static_cast<double>(static_cast<float>(radius * cosine));
-            z[k + 1] = d.low + d.high * static_cast<double>(static_cast<float>(radius * sine));
+            float first, second;
+            pc__normal_two(x.w[k], x.w[k + 1], &first, &second);
+            z[k] = d.low + d.high * static_cast<double>(first);
+            z[k + 1] = d.low + d.high * static_cast<double>(second);
         }
     }
 };
@@ -87,7 +64,7 @@ __global__ void __launch_bounds__(THREADS) draw_kernel(const __grid_constant__ p
          block += step) {
         const int64_t i = block * 4;
         double z[4];
-        F()(d, philox(d.seed, d.stream, static_cast<uint64_t>(block)), z);
+        F()(d, pc__philox(d.seed, d.stream, static_cast<uint64_t>(block)), z);
         four<T> y;
 #pragma unroll
         for (int k = 0; k < 4; k++)
@@ -177,7 +154,7 @@ __global__ void __launch_bounds__(THREADS)
     for (int64_t block = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x; block < (d.n + 3) / 4;
          block += step) {
         const int64_t i = block * 4;
-        const words x = philox(d.seed, stream, static_cast<uint64_t>(block));
+        const pc__words x = pc__philox(d.seed, stream, static_cast<uint64_t>(block));
         if (aligned && i + 4 <= d.n) {
             four<T> a;
             if (from.ndim == 0) {
