@@ -373,9 +373,13 @@ static void any_rows(void **state)
     check_other_rows(5000, 24, &plain_way, true);
     check_other_rows(3000, 40, &(way){.dtype = PC_BF16, .parameters = PC_F32}, true);
     check_other_rows(2113, 261, &(way){.dtype = PC_BF16, .parameters = PC_F32}, true);
-    check_other_rows(133, 2052, &plain_way, true); /* more rows than blocks, */
-    check_other_rows(134, 4104, &(way){.dtype = PC_BF16, .parameters = PC_BF16},
-                     true); /* or than there should be sums */
+    /* More rows than blocks, or than there should be sums. */
+    check_other_rows(133, 2052, &plain_way, true);
+    check_other_rows(134, 4104, &(way){.dtype = PC_BF16, .parameters = PC_BF16}, true);
+    /* Pairs of 16 bits, and rows that lie off them. */
+    check_other_rows(133, 4098, &(way){.dtype = PC_BF16, .parameters = PC_BF16}, true);
+    check_other_rows(3, 8190, &(way){.dtype = PC_BF16, .parameters = PC_BF16}, false);
+    check_other_rows(3, 8190, &(way){.dtype = PC_F16, .parameters = PC_F32, .skip = 1}, true);
     check_other_rows(1, 300001, &plain_way, true);
     check_other_rows(3, 70000, &(way){.dtype = PC_BF16, .parameters = PC_BF16, .skip = 1}, false);
     check_other_rows(2, 65536, &(way){.dtype = PC_F64, .parameters = PC_F64}, true);

@@ -23,11 +23,18 @@ static pc__cuda_norm_rows rows_of(pc_stream *stream, const pc_call *call, const 
                                 .early = pc__cuda_early(stream),
                                 .centered = a->centered,
                                 .whole = n * (int64_t)pc_dtype_size((pc_dtype)x->dtype) % 16 == 0,
+                                .pairs = n % 2 == 0 && pc__is_half((pc_dtype)x->dtype),
                                 .rows = n ? pc__cuda_view(x).count / n : 0,
                                 .n = n,
                                 .eps = a->eps,
                                 .x = pc__cuda_view(x).data,
                                 .queue = pc__cuda_queue(stream)};
+}
+
+static void keep_accesses(pc__cuda_norm_rows *r, bool all_lie_well)
+{
+    r->whole &= all_lie_well;
+    r->pairs &= all_lie_well;
 }
 
 static void set_statistics(pc__cuda_norm_rows *r, const pc_tensor *t)
@@ -71,8 +78,8 @@ static pc_status forward(pc_stream *stream, const pc_call *call)
         r.sum = pc__cuda_view(call->out[2]).data;
     }
     r.y = pc__cuda_view(call->out[0]).data;
-    r.whole &= lies_well(r.x) && lies_well(r.y) && lies_well(r.weight.at) && lies_well(r.bias.at) &&
-               lies_well(r.added) && lies_well(r.sum);
+    keep_accesses(&r, lies_well(r.x) && lies_well(r.y) && lies_well(r.weight.at) && lies_well(r.bias.at) &&
+                          lies_well(r.added) && lies_well(r.sum));
     if (a->adds && !r.whole)
         return unplanned(call);
     set_statistics(&r, call->out[1]);
@@ -105,8 +112,8 @@ PC__CUDA_KERNEL(layer_norm_backward)
     r.dy = pc__cuda_view(call->in[0]).data;
     r.added = a->adds ? pc__cuda_view(call->in[call->n_in - 1]).data : NULL;
     r.rounded = call->n_out > 3 ? pc__cuda_view(call->out[3]).data : NULL;
-    r.whole &= lies_well(r.x) && lies_well(r.dy) && lies_well(r.weight.at) && lies_well(r.dx) && lies_well(r.added) &&
-               lies_well(r.rounded);
+    keep_accesses(&r, lies_well(r.x) && lies_well(r.dy) && lies_well(r.weight.at) && lies_well(r.dx) &&
+                          lies_well(r.added) && lies_well(r.rounded));
     if ((r.added || r.rounded) && !r.whole)
         return unplanned(call);
     r.blocks = r.dweight.at || r.dbias.at ? pc__cuda_norm_blocks(&r) : 0;

@@ -1,5 +1,5 @@
-/* rows.cu: layer_norm and rms_norm of rows up to 32 KB, 4096 elements where they are no whole 16 bytes, which are read once and
- * kept in registers, by a warp or a block: the kernel takes as long as reading and writing does. */
+/* rows.cu: layer_norm and rms_norm of rows up to 32 KB (of 4096 elements where they are no whole 16 bytes, of 8192 in pairs of
+ * 16 bits), which are read once and kept in registers, by a warp or a block: the kernel takes as long as reading and writing does. */
 #include "cuda/norm/pack.cuh"
 #include "cuda/norm/rows.h"
 #include "cuda/shared/dependent_launch.cuh"
@@ -127,7 +127,11 @@ template <class T, class Y> bool launch_singles(const pc__cuda_norm_rows &r)
         return r.rows < MANY_ROWS ? launch<T, Y, 32, 16, 1>(r) : launch<T, Y, 32, 16, 1, 4>(r);
     if (r.n <= 2048)
         return launch<T, Y, 256, 8, 1>(r);
-    return r.n <= 4096 && launch<T, Y, 256, 16, 1>(r);
+    if (r.n <= 4096)
+        return launch<T, Y, 256, 16, 1>(r);
+    if constexpr (sizeof(T) == 2)
+        return r.pairs && r.n <= 8192 && launch<T, Y, 512, 8, 2>(r);
+    return false;
 }
 
 template <class T, class Y> bool launch_whole(const pc__cuda_norm_rows &r)

@@ -27,7 +27,8 @@ typedef struct pc__cuda_norm_rows {
     int dtype, early;
     int dtype_y; /* of y and dy: dtype, or 16 bits beside float32 */
     bool centered;
-    bool whole; /* rows and parameters lie on 16 bytes */
+    bool whole; /* rows and parameters lie on 16 bytes, */
+    bool pairs; /* or rows of an even number of 16-bit elements on 4, and parameters on 16 */
     int64_t rows, n;
     double eps;
     const void *x;

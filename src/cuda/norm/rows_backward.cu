@@ -120,7 +120,13 @@ template <class T, class G> int64_t run_singles(const pc__cuda_norm_rows &r, boo
         return run<T, G, 256, 2, 1>(r, launch);
     if (r.n <= 1024)
         return run<T, G, 128, 8, 1>(r, launch);
-    return r.n <= 4096 ? run<T, G, 512, 8, 1>(r, launch) : 0;
+    if (r.n <= 4096)
+        return run<T, G, 512, 8, 1>(r, launch);
+    if constexpr (sizeof(T) == 2) {
+        if (r.pairs && r.n <= 8 * RESIDENT)
+            return run<T, G, RESIDENT, 4, 2>(r, launch);
+    }
+    return 0;
 }
 
 template <class T, class G> int64_t run_whole(const pc__cuda_norm_rows &r, bool launch)

@@ -20,7 +20,7 @@ template <int LANES> __device__ __forceinline__ int lanes_of()
 
 /* The weights of a thread's packs: in registers, or where sums of rows take these, in shared memory, where each thread reads
  * its own alone. */
-template <class M, int LANES, int N, int W, bool SHARED = (LANES > ONE_BLOCK && W % 4 == 0 && N * W >= 8)>
+template <class M, int LANES, int N, int W, bool SHARED = (LANES > ONE_BLOCK && W % 2 == 0 && N * W >= 8)>
 struct weights {
     numbers<M, W> at[N];
 
@@ -36,30 +36,33 @@ struct weights {
 };
 
 template <class M, int LANES, int N, int W> struct weights<M, LANES, N, W, true> {
-    typedef vector<M, 4> quarter[LANES];
+    static constexpr int V = W < 4 ? W : 4; /* of an access */
+    typedef vector<M, V> part[LANES];
 
-    static __device__ __forceinline__ quarter *room()
+    static __device__ __forceinline__ part *room()
     {
-        __shared__ quarter all[N * W / 4];
+        __shared__ part all[N * W / V];
         return all;
     }
 
     __device__ __forceinline__ void keep(int i, const numbers<M, W> &w)
     {
 #pragma unroll
-        for (int k = 0; k < W / 4; k++)
-            room()[i * (W / 4) + k][threadIdx.x] = {w.at[4 * k], w.at[4 * k + 1], w.at[4 * k + 2], w.at[4 * k + 3]};
+        for (int k = 0; k < W / V; k++)
+#pragma unroll
+            for (int j = 0; j < V; j++)
+                room()[i * (W / V) + k][threadIdx.x].at[j] = w.at[V * k + j];
     }
 
     __device__ __forceinline__ numbers<M, W> of(int i) const
     {
         numbers<M, W> w;
 #pragma unroll
-        for (int k = 0; k < W / 4; k++) {
-            const vector<M, 4> some = room()[i * (W / 4) + k][threadIdx.x];
+        for (int k = 0; k < W / V; k++) {
+            const vector<M, V> some = room()[i * (W / V) + k][threadIdx.x];
 #pragma unroll
-            for (int j = 0; j < 4; j++)
-                w.at[4 * k + j] = some.at[j];
+            for (int j = 0; j < V; j++)
+                w.at[V * k + j] = some.at[j];
         }
         return w;
     }
