@@ -39,7 +39,8 @@ bool pc_failed(void)
 
 void pc_error_clear(void)
 {
-    last = (pc_error){.status = PC_OK};
+    if (last.status != PC_OK) /* a kilobyte, and engines come by for each piece of work */
+        last = (pc_error){.status = PC_OK};
     last_number = 0;
 }
 
