@@ -130,8 +130,8 @@ endif()
 # Counts of the Mandelbrot set are the same everywhere: sums and products rounded one by one.
 set_source_files_properties(src/cpu/level/mandelbrot.c cli/mandelbrot.c PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 
-# Sanitizers run where they are built: without the levels that this machine lacks, and for threads with one, as no level
-# shares work in a way of its own.
+# Sanitizers run where they are built: without the levels that this machine lacks, and for threads with the widest, as no level
+# shares work in a way of its own. The next one is for tests that are not about kernels (tests/sanitizers/kernels.c): without checks.
 if(PARACORD_SANITIZE AND "v4" IN_LIST PARACORD_LEVELS)
   include(CheckCSourceRuns)
   foreach(level v4 v3)
@@ -147,7 +147,12 @@ if(PARACORD_SANITIZE AND "v4" IN_LIST PARACORD_LEVELS)
     endif()
   endforeach()
   if(PARACORD_SANITIZE STREQUAL "thread")
-    list(GET PARACORD_LEVELS -1 PARACORD_LEVELS) # the widest
+    list(LENGTH PARACORD_LEVELS count)
+    if(count GREATER 1)
+      math(EXPR first "${count} - 2")
+      list(SUBLIST PARACORD_LEVELS ${first} 2 PARACORD_LEVELS)
+      list(GET PARACORD_LEVELS 0 PARACORD_UNCHECKED_LEVEL)
+    endif()
   endif()
   foreach(level base v3 v4)
     if(NOT level IN_LIST PARACORD_LEVELS)
@@ -190,6 +195,9 @@ macro(paracord_levels owner)
       if(level STREQUAL "v4" AND PARACORD_SANITIZE MATCHES address AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
         # Stacks that the sanitizer keeps after return lie on 32 bytes, and vectors of 64 crash there (GCC's bug 110027).
         target_compile_options(paracord_cpu_${level} PRIVATE --param=asan-use-after-return=0)
+      endif()
+      if(level STREQUAL "${PARACORD_UNCHECKED_LEVEL}")
+        target_compile_options(paracord_cpu_${level} PRIVATE -fno-sanitize=all)
       endif()
       # Nothing is thrown through kernels: the only functions of a user's that they call are an allocator's. Tables to unwind
       # them, a twentieth of the library, are for debuggers, which -g writes them for.
