@@ -299,6 +299,7 @@ pc_diagnosis *pc_diagnosis_new(pc_machine *machine, pc_diagnosis_options options
     }
     pc__free(e.log);
     pc__free(e.starts);
+    pc__free(e.xids);
     sort(d);
     if (!m->failed && !pc__root_starved(m->root))
         return d;

@@ -54,10 +54,13 @@ typedef struct pc__exam {
     pc__wsl wsl;
     char *log; /* of the kernel; NULL: cannot be read */
     int finding_capacity, unseen_capacity;
+    struct pc__seen_xid *xids; /* doctor_xid.c: of the log, once xids_read */
+    int xid_count, xid_capacity;
     pc__start *starts;              /* a row for each device; NULL: nobody asked yet */
     int64_t xids_told, memory_told; /* devices (by bits) whose Xids, or those of memory, are evidence of a finding */
-    bool nvidia;                    /* an NVIDIA device is there */
-    bool container;                 /* this is one */
+    bool xids_read;
+    bool nvidia;    /* an NVIDIA device is there */
+    bool container; /* this is one */
 } pc__exam;
 
 /* A finding about a device (NULL: the machine), to be filled in by the three that follow. */

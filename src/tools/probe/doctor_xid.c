@@ -4,10 +4,12 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-enum { SEEN_MAX = 48, QUOTED = 3 };
+/* More pairs of GPU and Xid than a machine can have; a log of rubbish must not keep the checks busy for long. */
+enum { SEEN_MAX = 8192, QUOTED = 3 };
 
-typedef struct seen {
+typedef struct pc__seen_xid {
     int xid, count;
+    bool done; /* a finding has it */
     char address[48];
     const char *line; /* the first one, in the log */
 } seen;
@@ -27,26 +29,40 @@ static const char *next_xid(const char *log, char address[48], int *xid)
     return NULL;
 }
 
-static int collect(const pc__exam *e, seen all[SEEN_MAX])
+static seen *seen_as(pc__exam *e, const char *address, int xid)
 {
-    int count = 0, xid;
+    for (int i = e->xid_count - 1; i >= 0; i--) /* what comes often came just before */
+        if (e->xids[i].xid == xid && !strcmp(e->xids[i].address, address))
+            return &e->xids[i];
+    return NULL;
+}
+
+static seen *add(pc__exam *e, const char *address, int xid, const char *at)
+{
+    seen *s = e->xid_count < SEEN_MAX ? pc__more(e->m, &e->xids, &e->xid_count, &e->xid_capacity, sizeof *s) : NULL;
+    if (!s)
+        return NULL;
+    while (at > e->log && at[-1] != '\n')
+        at--;
+    *s = (seen){.xid = xid, .line = at};
+    snprintf(s->address, sizeof s->address, "%s", address);
+    return s;
+}
+
+/* The log is read once for all checks. */
+static void collect(pc__exam *e)
+{
+    int xid;
     char address[48];
+    if (e->xids_read)
+        return;
+    e->xids_read = true;
     for (const char *at = e->log; at && (at = next_xid(at, address, &xid));) {
-        int i = 0;
-        while (i < count && (all[i].xid != xid || strcmp(all[i].address, address)))
-            i++;
-        if (i == SEEN_MAX)
-            continue;
-        if (i == count) {
-            const char *line = at;
-            while (line > e->log && line[-1] != '\n')
-                line--;
-            all[count] = (seen){.xid = xid, .line = line};
-            snprintf(all[count++].address, sizeof address, "%s", address);
-        }
-        all[i].count++;
+        seen *s = seen_as(e, address, xid);
+        s = s ? s : add(e, address, xid, at);
+        if (s)
+            s->count++;
     }
-    return count;
 }
 
 static bool is_of(pc__exam *e, const seen *s, const pc_probe_device *d)
@@ -56,10 +72,10 @@ static bool is_of(pc__exam *e, const seen *s, const pc_probe_device *d)
 
 int pc__xid_count(pc__exam *e, const pc_probe_device *d, int xid)
 {
-    seen all[SEEN_MAX];
-    int count = collect(e, all), times = 0;
-    for (int i = 0; i < count; i++)
-        times += all[i].xid == xid && is_of(e, &all[i], d) ? all[i].count : 0;
+    int times = 0;
+    collect(e);
+    for (int i = 0; i < e->xid_count; i++)
+        times += e->xids[i].xid == xid && is_of(e, &e->xids[i], d) ? e->xids[i].count : 0;
     return times;
 }
 
@@ -86,6 +102,18 @@ static bool is_harmless(int xid)
     return harmless;
 }
 
+/* The smaller, the nearer to the cause. */
+enum { OTHER = 50, FOLLOWS = 100 };
+
+static int rank(int xid)
+{
+    static const int first[] = {79, 119, 120, 95, 94, 48, 64, 63};
+    for (int i = 0; i < PC__COUNT(first); i++)
+        if (first[i] == xid)
+            return i;
+    return follows(xid) ? FOLLOWS : OTHER;
+}
+
 static void quote(pc__exam *e, pc_finding *f, const seen *s)
 {
     char line[PC__LOG_LINE], times[32] = "";
@@ -97,11 +125,15 @@ static void quote(pc__exam *e, pc_finding *f, const seen *s)
 
 static void quote_those(pc__exam *e, pc_finding *f, const pc_probe_device *d, bool memory)
 {
-    seen all[SEEN_MAX];
-    int count = collect(e, all), quoted = 0;
-    for (int i = 0; i < count && quoted < QUOTED; i++)
-        if (is_of(e, &all[i], d) && !is_harmless(all[i].xid) && (!memory || of_memory(all[i].xid))) {
-            quote(e, f, &all[i]);
+    int quoted = 0;
+    collect(e);
+    for (int near = 1; near >= 0; near--) /* what is near to the cause before the rest */
+        for (int i = 0; i < e->xid_count && quoted < QUOTED; i++) {
+            const seen *s = &e->xids[i];
+            if (!is_of(e, s, d) || is_harmless(s->xid) || (memory && !of_memory(s->xid)) ||
+                (rank(s->xid) < OTHER) != near)
+                continue;
+            quote(e, f, s);
             quoted++;
         }
     int64_t bit = d ? (int64_t)1 << ((d - e->machine->devices) & 63) : 0;
@@ -131,16 +163,6 @@ static bool told(pc__exam *e, const seen *s)
     return !is_harmless(s->xid) && ((e->xids_told & bit) || ((e->memory_told & bit) && of_memory(s->xid)));
 }
 
-/* The smaller, the nearer to the cause. */
-static int rank(int xid)
-{
-    static const int first[] = {79, 119, 120, 95, 94, 48, 64, 63};
-    for (int i = 0; i < PC__COUNT(first); i++)
-        if (first[i] == xid)
-            return i;
-    return follows(xid) ? 100 : 50;
-}
-
 /* The advice with the index by which nvidia-smi takes the GPU. */
 static void advise(pc__exam *e, pc_finding *f, const char *advice, const seen *s)
 {
@@ -164,7 +186,7 @@ static bool of_nvlink(int xid)
 /* Both have one cause: of one GPU and as harmful, or of several GPUs and the same. */
 static bool together(const seen *a, const seen *head)
 {
-    if (a->xid < 0)
+    if (a->done)
         return false;
     if (strcmp(a->address, head->address))
         return a->xid == head->xid || (of_nvlink(head->xid) && (of_nvlink(a->xid) || follows(a->xid)));
@@ -172,10 +194,11 @@ static bool together(const seen *a, const seen *head)
 }
 
 /* The addresses of the others' GPUs, and the other numbers. */
-static void list_others(pc__exam *e, pc_finding *f, const seen *all, int count, const seen *head)
+static void list_others(pc__exam *e, pc_finding *f, const seen *head)
 {
+    const seen *all = e->xids;
     char numbers[256] = "", addresses[512] = "", number[16];
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < e->xid_count; i++) {
         if (!together(&all[i], head))
             continue;
         snprintf(number, sizeof number, "%d", all[i].xid);
@@ -192,13 +215,14 @@ static void list_others(pc__exam *e, pc_finding *f, const seen *all, int count, 
         pc__how(e, f, "Other GPUs have it too: %s.", addresses);
 }
 
-/* What belongs together with all[first] is one finding, under the one that is nearest to the cause; it is done with
- * then. */
-static void tell_group(pc__exam *e, seen *all, int count, int first)
+/* What belongs together with the one at `first` is one finding, under the one that is nearest to the cause; it is done
+ * with then. */
+static void tell_group(pc__exam *e, int first)
 {
-    int quoted = 0;
+    int others = 0;
+    seen *all = e->xids;
     const seen *best = &all[first];
-    for (int i = first; i < count; i++)
+    for (int i = first; i < e->xid_count; i++)
         if (!strcmp(all[i].address, all[first].address) && together(&all[i], &all[first]) &&
             rank(all[i].xid) < rank(best->xid))
             best = &all[i];
@@ -209,36 +233,41 @@ static void tell_group(pc__exam *e, seen *all, int count, int first)
     pc__what(e, f, "The driver reported Xid %d: %s.", head.xid,
              meaning ? meaning : "an error that NVIDIA's list of Xids explains");
     pc__how(e, f, "The kernel log has it %d time%s, for %s.", head.count, head.count > 1 ? "s" : "", head.address);
-    list_others(e, f, all, count, &head);
-    for (int i = 0; i < count; i++) {
+    list_others(e, f, &head);
+    for (int i = 0; i < e->xid_count; i++) {
         if (!together(&all[i], &head))
             continue;
-        if (quoted++ < QUOTED)
+        bool is_head = &all[i] == best;
+        if (is_head || others < QUOTED - 1)
             quote(e, f, &all[i]);
-        all[i].xid = -1;
+        others += !is_head;
+        all[i].done = true;
     }
     advise(e, f, advice ? advice : "# https://docs.nvidia.com/deploy/xid-errors", &head);
 }
 
+/* What only follows another Xid belongs to what it follows, where that is still to be told. */
+static bool begins(const pc__exam *e, const seen *s)
+{
+    for (int i = 0; follows(s->xid) && i < e->xid_count; i++)
+        if (!e->xids[i].done && !follows(e->xids[i].xid) && !strcmp(s->address, e->xids[i].address))
+            return false;
+    return !s->done;
+}
+
 void pc__check_xid(pc__exam *e)
 {
-    seen all[SEEN_MAX];
     if (!e->nvidia)
         return;
     if (!e->log) {
         pc__unseen(e, "the kernel log needs root, or membership in the group adm or systemd-journal");
         return;
     }
-    int count = collect(e, all);
-    for (int i = 0; i < count; i++)
-        if (told(e, &all[i]))
-            all[i].xid = -1;
+    collect(e);
+    for (int i = 0; i < e->xid_count; i++)
+        e->xids[i].done = told(e, &e->xids[i]);
     for (int harmless = 0; harmless < 2; harmless++)
-        for (int i = 0; i < count; i++) {
-            bool alone = true; /* what only follows belongs to what it follows */
-            for (int j = 0; j < count; j++)
-                alone &= all[j].xid < 0 || follows(all[j].xid) || strcmp(all[i].address, all[j].address) != 0;
-            if (all[i].xid >= 0 && is_harmless(all[i].xid) == harmless && (alone || !follows(all[i].xid)))
-                tell_group(e, all, count, i);
-        }
+        for (int i = 0; i < e->xid_count; i++)
+            if (is_harmless(e->xids[i].xid) == harmless && begins(e, &e->xids[i]))
+                tell_group(e, i);
 }
