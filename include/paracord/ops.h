@@ -455,7 +455,7 @@ PC_API PC_MUST_USE pc_tensor *pc_cumsum(pc_tensor *a, int dim);
 /* y += a x; same shape and dtype. The factor of integers is whole: PC_ERR_ARGUMENT. */
 PC_API PC_MUST_USE pc_status pc_saxpy(pc_tensor *y, double a, pc_tensor *x);
 
-/* Copy `from` into `to`, converted and broadcast. */
+/* Copy `from` into `to`, converted and broadcast. Between kinds of accelerators as by pc_to. */
 PC_API PC_MUST_USE pc_status pc_copy(pc_tensor *to, pc_tensor *from);
 
 /* Every element becomes `value`: PC_ERR_ARGUMENT where integers do not hold it. */

@@ -93,9 +93,9 @@ PC_API PC_MUST_USE pc_status pc_stream_call(pc_stream *stream, pc_stream_fn func
 /* --- waits that nobody asked for --- */
 
 /* What the calling thread thinks of calls that make the host wait for a device without saying so in their name
- * (pc_item, pc_read, pc_print, pc_to without non_blocking, pc_data of a copy under way): nothing; a warning (log.h) for
- * each; or PC_ERR_STATE. The messages name the call and its place. pc_stream_synchronize and its like are always
- * allowed. */
+ * (pc_item, pc_read, pc_print, pc_to without non_blocking, pc_data of a copy under way, a copy between kinds of
+ * accelerators): nothing; a warning (log.h) for each; or PC_ERR_STATE. The messages name the call and its place.
+ * pc_stream_synchronize and its like are always allowed. */
 typedef enum pc_sync_policy { PC_SYNC_ALLOW, PC_SYNC_WARN, PC_SYNC_REFUSE } pc_sync_policy;
 
 /* Set it, and get what it was. */

@@ -204,7 +204,9 @@ PC_API PC_MUST_USE pc_tensor *pc_clone(pc_tensor *t);
 PC_API PC_MUST_USE pc_tensor *pc_cast(pc_tensor *t, pc_dtype dtype);
 
 /* (d) t on another device and in another dtype: t -> t's shape; t itself (one more owner) when nothing changes. With
- * non_blocking the host does not wait for the copy: every later use of the result waits by itself. */
+ * non_blocking the host does not wait for the copy: every later use of the result waits by itself. Between accelerators
+ * of different kinds (cuda and sim) the bytes go through the host's memory: it waits for the source, always, and such a
+ * copy is not recorded. */
 PC_API PC_MUST_USE pc_tensor *pc_to(pc_tensor *t, pc_device device, pc_dtype dtype, bool non_blocking);
 
 /* --- text --- */

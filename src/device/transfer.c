@@ -1,5 +1,6 @@
 /* transfer.c: copies. Devices copy pinned memory by themselves. Other host memory goes through pinned pieces: what is
- * small through one of its size, what is large through a ring of pieces, so that little memory is pinned.
+ * small through one of its size, what is large through a ring of pieces, so that little memory is pinned. No device reads
+ * what another backend's has: such a copy goes through the host's memory, by a stream of each.
  *
  * A storage is `exposed` when the program holds a pointer into it: it could write there before a copy has read it, or
  * read there before a copy has written it. Such memory is copied out before the call returns, and written while the
@@ -213,6 +214,33 @@ static pc_status to_host(copying *c, const char *who, uint64_t *ticket)
     return stage_out(c, who, ticket);
 }
 
+static bool is_between_kinds(pc__bytes to, pc__bytes from)
+{
+    const pc_device_type a = to.storage->device.type, b = from.storage->device.type;
+    return a != b && a != PC_CPU && b != PC_CPU;
+}
+
+/* Piece by piece: out on a stream of the source's device, which the host waits for, and in on the copy's own. */
+static pc_status through_host(copying *c, const char *who, uint64_t *ticket)
+{
+    pc_stream *source = pc_stream_current(c->from.storage->device);
+    PC__TRY(pc__graph_allows(c->stream, who, "a copy between kinds of devices"));
+    char *piece = source ? pc__alloc(PC__MIN(c->n, PC__RING_PIECE)) : NULL;
+    pc_status status = piece ? PC_OK : pc_error_last()->status;
+    while (status == PC_OK && c->n) {
+        size_t n = PC__MIN(c->n, PC__RING_PIECE);
+        copying part = {c->stream, c->to, {0}, n, {.note = "staged: from another kind of device"}, who};
+        status = pc__transfer_out(source, piece, c->from, n, who);
+        if (status == PC_OK)
+            status = stage_in(&part, piece, who, ticket);
+        c->to.offset += n;
+        c->from.offset += n;
+        c->n -= n;
+    }
+    pc__free(piece);
+    return status;
+}
+
 pc_status pc__transfer(pc_stream *stream, pc__bytes to, pc__bytes from, size_t n, const char *who, bool wait)
 {
     if (!n)
@@ -227,6 +255,7 @@ pc_status pc__transfer(pc_stream *stream, pc__bytes to, pc__bytes from, size_t n
     uint64_t ticket = 0;
     PC__TRY(from.storage->device.type == PC_CPU ? from_host(&c, who, &ticket)
             : to.storage->device.type == PC_CPU ? to_host(&c, who, &ticket)
+            : is_between_kinds(to, from)        ? through_host(&c, who, &ticket)
                                                 : direct(&c, &ticket));
     heal(stream, to, n);
     if (!wait && !exposed)

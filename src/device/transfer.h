@@ -12,7 +12,8 @@ typedef struct pc__bytes {
 
 /* Queue a copy of `n` bytes on `stream`, which belongs to one of the two devices that is not the CPU. Host memory that
  * the program can change meanwhile is read, or waited for, before this returns; everything else is ordered. `who` is
- * the call it is for. With `wait` the host waits for it. */
+ * the call it is for. With `wait` the host waits for it; it always waits for the source of a copy between devices of two
+ * backends, of which `stream` is the destination's. */
 pc_status pc__transfer(pc_stream *stream, pc__bytes to, pc__bytes from, size_t n, const char *who, bool wait);
 
 /* The same from and to memory of the program: read before it returns; written before it returns. */
