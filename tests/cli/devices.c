@@ -155,7 +155,7 @@ static void the_doctor_leaves_with_its_finding(void **state)
 {
     (void)state;
     NEED_BINARY();
-    assert_prints("\"$P\" doctor --root ${M}healthy-8xh100.txt", 0, "Nothing is wrong (43 checks, 8 NVIDIA GPUs)");
+    assert_prints("\"$P\" doctor --root ${M}healthy-8xh100.txt", 0, "Nothing is wrong (44 checks, 8 NVIDIA GPUs)");
     assert_prints("\"$P\" doctor --root ${M}healthy-no-gpu.txt", 0, "No NVIDIA GPU is visible here");
     assert_prints("\"$P\" doctor --root ${M}nouveau-debian.txt", 1, "1 thing is wrong");
     assert_prints("\"$P\" doctor --root ${M}program-fault.txt", 0, "Nothing is wrong, 1 could be better");

@@ -208,6 +208,8 @@ static void findings_name_versions_and_commands(void **state)
                 "echo 'export PATH=/usr/local/cuda-13.0/bin:$PATH' >> ~/.bashrc\n"
                 "echo 'export LD_LIBRARY_PATH=/usr/local/cuda-13.0/lib64:$LD_LIBRARY_PATH' >> ~/.bashrc");
     assert_says("fabric-manager.txt", "fabric manager", "4 NVSwitches", "nvidia-fabricmanager-580");
+    assert_says("nvswitch-fatal.txt", "fatal error (SXid 20034)", "1 of these, of the NVSwitch 0000:a9:00.0", "reset");
+    assert_says("nvswitch-corrected.txt", "not fatal (SXid 12028)", "Link 32 egress", "# nothing");
     assert_says("narrow-link.txt", "narrower", "x8, and could at x16", "seat the card");
     assert_says("hidden-holder.txt", "no process is listed", "Process 5150 (python3) has a GPU open", "kill 5150 #");
     assert_says("gsp-firmware-fails.txt", "does not start", "RmInitAdapter failed! (0x62:0x65:1792)",

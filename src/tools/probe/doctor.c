@@ -46,6 +46,7 @@ static const row rows[] = {
     {"this-build", "this build of Paracord works on the GPU", RUN, pc__check_this_build},
     {"ecc", "the GPU's memory is sound", RUN, pc__check_ecc},
     {"xid", "the kernel log has no errors of the GPU", RUN, pc__check_xid},
+    {"nvswitch", "the kernel log has no errors of the NVSwitches", RUN, pc__check_nvswitch},
     {"pcie-link", "PCIe links are as wide and fast as both ends can", RUN, pc__check_pcie},
     {"throttling", "nothing holds the clocks down", RUN, pc__check_throttle},
     {"orphans", "no process without an owner holds GPU memory", RUN, pc__check_orphans},

@@ -163,6 +163,7 @@ void pc__check_licence(pc__exam *e);     /* doctor_licence.c */
 void pc__check_secure_boot(pc__exam *e); /* doctor_kernel.c */
 void pc__check_headers(pc__exam *e);
 void pc__check_xid(pc__exam *e);      /* doctor_xid.c */
+void pc__check_nvswitch(pc__exam *e); /* doctor_sxid.c */
 void pc__check_toolkit(pc__exam *e);  /* doctor_toolkit.c */
 void pc__check_compiler(pc__exam *e); /* doctor_compiler.c */
 void pc__check_libraries(pc__exam *e);

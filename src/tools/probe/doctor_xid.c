@@ -19,7 +19,8 @@ static const char *next_xid(const char *log, char address[48], int *xid)
 {
     for (const char *at = log; (at = strstr(at, "Xid (PCI:")); at++) {
         const char *begin = at + strlen("Xid (PCI:"), *end = memchr(begin, ')', strnlen(begin, 40));
-        if (!end || strncmp(end, "): ", 3) || !isdigit((unsigned char)end[3]))
+        const bool of_switch = at > log && at[-1] == 'S'; /* doctor_sxid.c */
+        if (of_switch || !end || strncmp(end, "): ", 3) || !isdigit((unsigned char)end[3]))
             continue;
         int n = (int)PC__MIN(strcspn(begin, " "), (size_t)(end - begin));
         *xid = atoi(end + 3); /* sscanf would measure the rest of the log each time */
