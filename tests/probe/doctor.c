@@ -210,6 +210,7 @@ static void findings_name_versions_and_commands(void **state)
     assert_says("fabric-manager.txt", "fabric manager", "4 NVSwitches", "nvidia-fabricmanager-580");
     assert_says("nvswitch-fatal.txt", "fatal error (SXid 20034)", "1 of these, of the NVSwitch 0000:a9:00.0", "reset");
     assert_says("nvswitch-corrected.txt", "not fatal (SXid 12028)", "Link 32 egress", "# nothing");
+    assert_says("cpus-that-take-turns.txt", "far from the GPU", "near the GPU are 1,3,5", ",249,251,253,255 COMMAND");
     assert_says("narrow-link.txt", "narrower", "x8, and could at x16", "seat the card");
     assert_says("hidden-holder.txt", "no process is listed", "Process 5150 (python3) has a GPU open", "kill 5150 #");
     assert_says("gsp-firmware-fails.txt", "does not start", "RmInitAdapter failed! (0x62:0x65:1792)",

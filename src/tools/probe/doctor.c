@@ -1,8 +1,6 @@
 /* doctor.c: the table of checks, and running them. */
 #include "probe/doctor.h"
 
-#include <stdarg.h>
-
 #define ALL (PC_JOB_TRAIN | PC_JOB_SERVE | PC_JOB_BUILD)
 #define RUN (PC_JOB_TRAIN | PC_JOB_SERVE)
 
@@ -89,11 +87,8 @@ pc_finding *pc__found(pc__exam *e, pc_severity severity, const pc_probe_device *
 /* One of the three texts, with a further line behind what is there. */
 static void write_text(pc__exam *e, const char **to, const char *format, va_list arguments)
 {
-    char text[2048];
-    size_t n = (size_t)snprintf(text, sizeof text, "%s%s", *to, **to ? "\n" : "");
-    if (n < sizeof text)
-        vsnprintf(text + n, sizeof text - n, format, arguments);
-    *to = pc__keep(e->m, text);
+    const char *line = pc__keepv(e->m, format, arguments);
+    *to = **to ? pc__keepf(e->m, "%s\n%s", *to, line) : line;
 }
 
 #define WRITES(member)                                                                                                 \

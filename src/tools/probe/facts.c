@@ -115,14 +115,28 @@ const char *pc__keep(pc__machine *m, const char *text)
     return "";
 }
 
+const char *pc__keepv(pc__machine *m, const char *format, va_list arguments)
+{
+    char text[1024], *longer = NULL;
+    va_list again;
+    va_copy(again, arguments);
+    const int n = vsnprintf(text, sizeof text, format, arguments);
+    if (n >= (int)sizeof text && (longer = pc__try_alloc_aligned((size_t)n + 1, 16)))
+        vsnprintf(longer, (size_t)n + 1, format, again);
+    va_end(again);
+    m->failed |= n >= (int)sizeof text && !longer;
+    const char *kept = pc__keep(m, longer ? longer : text);
+    pc__free(longer);
+    return kept;
+}
+
 const char *pc__keepf(pc__machine *m, const char *format, ...)
 {
-    char text[2048];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    const char *kept = pc__keepv(m, format, arguments);
     va_end(arguments);
-    return pc__keep(m, text);
+    return kept;
 }
 
 void pc__fact_text(pc__machine *m, pc_fact *fact, const char *text)

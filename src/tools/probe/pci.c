@@ -6,6 +6,7 @@
 #define DEVICES "sys/bus/pci/devices"
 
 enum { NVIDIA = 0x10de, AMAZON = 0x1d0f };
+enum { SYSFS_MAX = 4096 }; /* a file there is a page at most */
 
 /* "0x10de" in a file of one number; -1 when it is not there or is none. */
 static long long number_in(pc__machine *m, const char *address, const char *file)
@@ -219,12 +220,12 @@ static void read_device(pc__machine *m, const char *address, long long class, lo
     read_number(m, &d->numa_node, address, "numa_node", "the firmware does not say");
     only_node(m, &d->numa_node);
     snprintf(text, sizeof text, DEVICES "/%s/local_cpulist", address);
-    char cpus[256] = "";
-    if (pc__root_line(m->root, text, cpus, sizeof cpus))
-        pc__fact_text(m, &d->cpu_affinity, cpus);
+    char line[SYSFS_MAX + 1] = ""; /* CPUs one by one, where sockets take turns, are many numbers */
+    if (pc__root_line(m->root, text, line, sizeof line))
+        pc__fact_text(m, &d->cpu_affinity, line);
     snprintf(text, sizeof text, DEVICES "/%s/power_state", address);
-    if (pc__root_line(m->root, text, cpus, sizeof cpus))
-        pc__fact_text(m, &d->power_state, cpus);
+    if (pc__root_line(m->root, text, line, sizeof line))
+        pc__fact_text(m, &d->power_state, line);
     read_windows(m, d, address);
     read_links(m, d, address);
     pc_fact *const said[] = {&d->vendor_id,    &d->device_id,   &d->subsystem_id, &d->revision,

@@ -5,6 +5,7 @@
 #include "probe/root.h"
 
 #include <paracord-tools/probe.h>
+#include <stdarg.h>
 
 typedef struct pc__asker pc__asker;
 
@@ -19,8 +20,10 @@ typedef struct pc__machine {
     bool failed;      /* memory ran out for what the machine keeps */
 } pc__machine;
 
-/* The machine's own copy of a text, the same for equal ones; "" when memory runs out. */
+/* The machine's own copy of a text, the same for equal ones; "" when memory runs out. Whole, however long: a list or a
+ * command that is cut says something else. */
 const char *pc__keep(pc__machine *m, const char *text);
+const char *pc__keepv(pc__machine *m, const char *format, va_list arguments);
 const char *pc__keepf(pc__machine *m, const char *format, ...) PC_PRINTF(2, 3);
 
 void pc__fact_text(pc__machine *m, pc_fact *fact, const char *text);
