@@ -214,8 +214,9 @@ typedef struct pc_machine {
     int library_count;
     int nvswitch_count;
     const char *hung; /* the call into the driver that did not answer in time; NULL: none */
-    const char *lost; /* what the driver says of a GPU that it lists and cannot open; NULL: there is none */
-    bool live;        /* this machine, not a folder or recording */
+    const char
+        *lost; /* what the driver says of a GPU that it lists and cannot open, unless this process may not: or NULL */
+    bool live; /* this machine, not a folder or recording */
 } pc_machine;
 
 typedef struct pc_machine_options {

@@ -1,6 +1,7 @@
 /* nvml.c: a library that answers as NVIDIA's management library does, for one GPU that is not there. FAKE_NVML says how
  * it behaves: "hang" (one call never comes back), "hang-init" (the first one does not), "hang-deaf" (nor does it hear
- * signals), "crash", "kill", "exit" (one ends the process), "chatter" (it prints), "mismatch" (it does not start). */
+ * signals), "crash", "kill", "exit" (one ends the process), "chatter" (it prints), "mismatch" (it does not start),
+ * "forbidden" and "lost" (so is a second GPU). */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +44,11 @@ static int temperature = 40;
 EXPORT const char *nvmlErrorString(int code);
 EXPORT const char *nvmlErrorString(int code)
 {
-    return code == 18 ? "Driver/library version mismatch" : code == 3 ? "Not Supported" : "Unknown Error";
+    return code == 18   ? "Driver/library version mismatch"
+           : code == 15 ? "GPU is lost"
+           : code == 4  ? "Insufficient Permissions"
+           : code == 3  ? "Not Supported"
+                        : "Unknown Error";
 }
 
 EXPORT int nvmlInit_v2(void);
@@ -83,7 +88,7 @@ EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version)
 EXPORT int nvmlDeviceGetCount_v2(unsigned *count);
 EXPORT int nvmlDeviceGetCount_v2(unsigned *count)
 {
-    *count = 1;
+    *count = behaves("forbidden") || behaves("lost") ? 2 : 1;
     return 0;
 }
 
@@ -91,7 +96,7 @@ EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device);
 EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device)
 {
     *device = &temperature;
-    return index == 0 ? 0 : 2;
+    return index == 0 ? 0 : behaves("forbidden") ? 4 : behaves("lost") ? 15 : 2;
 }
 
 EXPORT int nvmlDeviceGetPciInfo_v3(void *device, struct pci *pci);

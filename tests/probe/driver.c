@@ -120,6 +120,19 @@ static void a_crash_takes_nobody_with_it(void **state)
     }
 }
 
+/* A GPU that another one's container has is not lost. */
+static void a_gpu_that_is_forbidden_is_nobodys_fault(void **state)
+{
+    (void)state;
+    pc_machine *m = probe("forbidden", 20000);
+    assert_true(fake(m)->power.known);
+    assert_null(m->lost);
+    pc_machine_free(m);
+    m = probe("lost", 20000);
+    assert_string_equal(m->lost, "GPU 1: GPU is lost");
+    pc_machine_free(m);
+}
+
 /* What the library prints is not the program's output, and what the program has not written yet is written once. */
 static void what_it_prints_goes_nowhere(void **state)
 {
@@ -218,6 +231,7 @@ int main(void)
         cmocka_unit_test(a_call_that_hangs_is_cut_off_and_named),
         cmocka_unit_test(so_is_one_that_hangs_from_the_start),
         cmocka_unit_test(a_crash_takes_nobody_with_it),
+        cmocka_unit_test(a_gpu_that_is_forbidden_is_nobodys_fault),
         cmocka_unit_test(what_it_prints_goes_nowhere),
         cmocka_unit_test(a_library_that_does_not_start_says_why),
         cmocka_unit_test(one_that_is_missing_too),

@@ -107,7 +107,8 @@ static bool open_nvml(pc__asking *a, const char *library)
         }
         if (code) {
             nvml->devices[i] = NULL;
-            pc__say(a->answer, "lost %u: %s", i, pc__nvml_words(nvml, code));
+            pc__say(a->answer, code == PC__NVML_NO_PERMISSION ? "forbidden %u: %s" : "lost %u: %s", i,
+                    pc__nvml_words(nvml, code));
         }
         snprintf(nvml->address[i], sizeof nvml->address[i], "%s", info.address);
     }

@@ -7,7 +7,9 @@ typedef struct pc__nvml_device *pc__nvml_device;
 
 enum {
     PC__NVML_FINE = 0,
+    PC__NVML_INVALID = 2, /* an argument */
     PC__NVML_NOT_SUPPORTED = 3,
+    PC__NVML_NO_PERMISSION = 4,
     PC__NVML_LINKS = 18 /* the most NVLinks that a device has */
 };
 
