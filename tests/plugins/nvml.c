@@ -1,7 +1,7 @@
 /* nvml.c: a library that answers as NVIDIA's management library does, for one GPU that is not there. FAKE_NVML says how
  * it behaves: "hang" (one call never comes back), "hang-init" (the first one does not), "hang-deaf" (nor does it hear
  * signals), "crash", "kill", "exit" (one ends the process), "chatter" (it prints), "mismatch" (it does not start),
- * "forbidden" and "lost" (so is a second GPU). */
+ * "forbidden" and "lost" (so is a second GPU), "links" (there are five, of which one answers with an error, and one is none). */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,6 +145,15 @@ EXPORT int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts)
         exit(0);
     *milliwatts = 123400;
     return 0;
+}
+
+EXPORT int nvmlDeviceGetNvLinkState(void *device, unsigned link, int *up);
+EXPORT int nvmlDeviceGetNvLinkState(void *device, unsigned link, int *up)
+{
+    static const int codes[] = {0, 999, 0, 3, 0};
+    (void)device;
+    *up = 1;
+    return !behaves("links") ? 3 : link >= sizeof codes / sizeof *codes ? 2 : codes[link];
 }
 
 EXPORT int nvmlDeviceGetMemoryInfo_v2(void *device, struct memory *memory);

@@ -133,6 +133,20 @@ static void a_gpu_that_is_forbidden_is_nobodys_fault(void **state)
     pc_machine_free(m);
 }
 
+static void a_link_with_an_error_hides_no_other(void **state)
+{
+    (void)state;
+    pc_machine *m = probe("links", 20000);
+    const pc_probe_device *d = fake(m);
+    assert_int_equal(d->link_count, 3);
+    assert_true(d->nvlinks.known && d->nvlinks.number == 4);
+    assert_true(d->nvlinks_active.known && d->nvlinks_active.number == 3);
+    pc_machine_free(m);
+    m = probe("well", 20000); /* it has none */
+    assert_true(fake(m)->nvlinks.known && fake(m)->nvlinks.number == 0);
+    pc_machine_free(m);
+}
+
 /* What the library prints is not the program's output, and what the program has not written yet is written once. */
 static void what_it_prints_goes_nowhere(void **state)
 {
@@ -232,6 +246,7 @@ int main(void)
         cmocka_unit_test(so_is_one_that_hangs_from_the_start),
         cmocka_unit_test(a_crash_takes_nobody_with_it),
         cmocka_unit_test(a_gpu_that_is_forbidden_is_nobodys_fault),
+        cmocka_unit_test(a_link_with_an_error_hides_no_other),
         cmocka_unit_test(what_it_prints_goes_nowhere),
         cmocka_unit_test(a_library_that_does_not_start_says_why),
         cmocka_unit_test(one_that_is_missing_too),

@@ -55,12 +55,17 @@ static void ask_link(pc__asking *a, int link)
 static void ask_links(pc__asking *a)
 {
     static const double versions[] = {0, 1, 2, 2.2, 3, 3.1, 4, 5, 6}; /* NVML counts them */
-    int links = 0, active_links = 0, up;
+    int links = 0, active_links = 0, silent = 0, up = 0;
     unsigned version = 0;
     int (*f)(pc__nvml_device, unsigned, int *) = pc__nvml_function(a, "nvlinks", "nvmlDeviceGetNvLinkState");
     int (*g)(pc__nvml_device, unsigned, unsigned *) = dlsym(a->nvml->library, "nvmlDeviceGetNvLinkVersion");
-    for (int i = 0; f && i < PC__NVML_LINKS && !f(a->device, (unsigned)i, &up); i++, links++) {
-        if (!up)
+    for (int i = 0; f && i < PC__NVML_LINKS; i++) {
+        const int code = f(a->device, (unsigned)i, &up);
+        if (code == PC__NVML_INVALID) /* there are no more */
+            break;
+        silent += code && code != PC__NVML_NOT_SUPPORTED;
+        links += !code;
+        if (code || !up)
             continue;
         active_links++;
         if (!version && g && g(a->device, (unsigned)i, &version))
@@ -69,7 +74,7 @@ static void ask_links(pc__asking *a)
     }
     if (!f)
         return;
-    pc__say_number(a, "nvlinks", links);
+    pc__say_number(a, "nvlinks", links ? links + silent : 0); /* where none answers it is not the links */
     pc__say_number(a, "nvlinks_active", active_links);
     if (version < (unsigned)PC__COUNT(versions) && versions[version] > 0)
         pc__say_number(a, "nvlink_version", versions[version]);
