@@ -1,7 +1,8 @@
 /* nvml.c: a library that answers as NVIDIA's management library does, for one GPU that is not there. FAKE_NVML says how
  * it behaves: "hang" (one call never comes back), "hang-init" (the first one does not), "hang-deaf" (nor does it hear
  * signals), "crash", "kill", "exit" (one ends the process), "chatter" (it prints), "mismatch" (it does not start),
- * "forbidden" and "lost" (so is a second GPU), "links" (there are five, of which one answers with an error, and one is none). */
+ * "forbidden" and "lost" (so is a second GPU), "links" (there are five, of which one answers with an error, and one is
+ * none), "unknown" (values that mean so, and a list of processes that fails). */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,7 +144,7 @@ EXPORT int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts)
         raise(SIGKILL);
     if (behaves("exit"))
         exit(0);
-    *milliwatts = 123400;
+    *milliwatts = behaves("unknown") ? ~0u : 123400;
     return 0;
 }
 
@@ -170,16 +171,44 @@ EXPORT int nvmlDeviceGetFanSpeed(void *device, unsigned *percent);
 EXPORT int nvmlDeviceGetFanSpeed(void *device, unsigned *percent)
 {
     (void)device;
-    (void)percent;
-    return 3;
+    *percent = ~0u;
+    return behaves("unknown") ? 0 : 3;
 }
 
 EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, struct process *processes);
 EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, struct process *processes)
 {
     (void)device;
+    if (behaves("unknown"))
+        return 999;
     processes[0] = (struct process){1, 200, ~0u, ~0u};
     processes[1] = (struct process){999999999, ~0ull, ~0u, ~0u};
     *count = 2;
+    return 0;
+}
+
+EXPORT int nvmlDeviceGetGraphicsRunningProcesses_v3(void *device, unsigned *count, struct process *processes);
+EXPORT int nvmlDeviceGetGraphicsRunningProcesses_v3(void *device, unsigned *count, struct process *processes)
+{
+    (void)device;
+    (void)processes;
+    *count = 0;
+    return 0;
+}
+
+EXPORT int nvmlDeviceGetPerformanceState(void *device, int *state);
+EXPORT int nvmlDeviceGetPerformanceState(void *device, int *state)
+{
+    (void)device;
+    *state = behaves("unknown") ? 32 : 2;
+    return 0;
+}
+
+EXPORT int nvmlDeviceGetEncoderUtilization(void *device, unsigned *percent, unsigned *period);
+EXPORT int nvmlDeviceGetEncoderUtilization(void *device, unsigned *percent, unsigned *period)
+{
+    (void)device;
+    *percent = behaves("unknown") ? ~0u : 7;
+    *period = 1;
     return 0;
 }

@@ -147,6 +147,25 @@ static void a_link_with_an_error_hides_no_other(void **state)
     pc_machine_free(m);
 }
 
+static void values_that_mean_unknown_are_none(void **state)
+{
+    (void)state;
+    pc_machine *m = probe("unknown", 20000);
+    const pc_probe_device *d = fake(m);
+    assert_false(d->performance_state.known);
+    assert_false(d->power.known);
+    assert_false(d->fan.known);
+    assert_non_null(strstr(d->fan.why, "does not know"));
+    assert_false(d->utilization_encoder.known);
+    assert_false(d->processes_known.known); /* the list of those that draw is empty, and not all there is */
+    pc_machine_free(m);
+    m = probe("well", 20000);
+    assert_string_equal(fake(m)->performance_state.text, "P2");
+    assert_true(fake(m)->processes_known.known);
+    assert_true(fake(m)->utilization_encoder.known && fake(m)->utilization_encoder.number == 7);
+    pc_machine_free(m);
+}
+
 /* What the library prints is not the program's output, and what the program has not written yet is written once. */
 static void what_it_prints_goes_nowhere(void **state)
 {
@@ -247,6 +266,7 @@ int main(void)
         cmocka_unit_test(a_crash_takes_nobody_with_it),
         cmocka_unit_test(a_gpu_that_is_forbidden_is_nobodys_fault),
         cmocka_unit_test(a_link_with_an_error_hides_no_other),
+        cmocka_unit_test(values_that_mean_unknown_are_none),
         cmocka_unit_test(what_it_prints_goes_nowhere),
         cmocka_unit_test(a_library_that_does_not_start_says_why),
         cmocka_unit_test(one_that_is_missing_too),

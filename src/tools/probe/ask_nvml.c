@@ -38,6 +38,14 @@ void pc__say_number(pc__asking *a, const char *key, double number)
     pc__say(a->answer, "%s = %s", key, text);
 }
 
+void pc__say_counted(pc__asking *a, const char *key, unsigned number, double scale)
+{
+    if (number == ~0u)
+        pc__say(a->answer, "%s ! the driver does not know", key);
+    else
+        pc__say_number(a, key, number * scale);
+}
+
 static void ask_device(pc__asking *a, bool again)
 {
     pc__say(a->answer, "gpu %s", a->nvml->address[a->index]);

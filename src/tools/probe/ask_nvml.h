@@ -34,6 +34,9 @@ bool pc__nvml_fine(pc__asking *a, const char *key, int code);
 
 void pc__say_number(pc__asking *a, const char *key, double number);
 
+/* One of 32 bits, which are all set where it is unknown. */
+void pc__say_counted(pc__asking *a, const char *key, unsigned number, double scale);
+
 /* Each asks for a part of what there is to know of a device; with `again` only what changes. */
 void pc__ask_rows(pc__asking *a, bool again); /* ask_nvml_rows.c: functions that give a number or a text */
 void pc__ask_state(pc__asking *a);            /* ask_nvml_state.c: memory, load, clocks, rows, processes */

@@ -91,10 +91,12 @@ static void ask_row(pc__asking *a, const row *r)
     double scale = r->scale != 0 ? r->scale : 1;
     if (r->shape == TEXT || r->shape == TEXT_ALONE)
         pc__say(a->answer, "%s = %s", r->key, text);
+    else if (r->shape == ECC)
+        pc__say_number(a, r->key, (double)wide * scale);
     else
-        pc__say_number(a, r->key, (r->shape == ECC ? (double)wide : (double)first) * scale);
+        pc__say_counted(a, r->key, first, scale);
     if (r->second_key)
-        pc__say_number(a, r->second_key, second * scale);
+        pc__say_counted(a, r->second_key, second, scale);
 }
 
 void pc__ask_rows(pc__asking *a, bool again)

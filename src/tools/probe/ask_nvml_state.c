@@ -68,8 +68,12 @@ static void ask_rows_of_memory(pc__asking *a)
 {
     int state;
     int (*f)(pc__nvml_device, int *) = pc__nvml_function(a, "performance_state", "nvmlDeviceGetPerformanceState");
-    if (f && pc__nvml_fine(a, "performance_state", f(a->device, &state)))
-        pc__say(a->answer, "performance_state = P%d", state);
+    if (f && pc__nvml_fine(a, "performance_state", f(a->device, &state))) {
+        if (state >= 0 && state < PC__NVML_STATES)
+            pc__say(a->answer, "performance_state = P%d", state);
+        else
+            pc__say(a->answer, "performance_state ! the driver does not know");
+    }
     unsigned corrected, uncorrected, pending, failed;
     int (*g)(pc__nvml_device, unsigned *, unsigned *, unsigned *, unsigned *) =
         pc__nvml_function(a, "rows_remapped_corrected", "nvmlDeviceGetRemappedRows");
@@ -88,7 +92,8 @@ static void ask_rows_of_memory(pc__asking *a)
     pc__say_number(a, "rows_failed", failed);
 }
 
-static void ask_processes(pc__asking *a, const char *kind, const char *name, const char *older)
+/* `rest`: those of another kind could be asked for. */
+static bool ask_processes(pc__asking *a, const char *kind, const char *name, const char *older, bool rest)
 {
     static pc__nvml_process processes[2048]; /* a fork of a program with threads had better not allocate */
     unsigned count = PC__COUNT(processes);
@@ -99,14 +104,16 @@ static void ask_processes(pc__asking *a, const char *kind, const char *name, con
     int code = f ? f(a->device, &count, processes) : 13;
     if (code) {
         pc__say(a->answer, "processes ! %s", pc__nvml_words(a->nvml, code));
-        return;
+        return false;
     }
-    pc__say(a->answer, "processes = known");
+    if (rest)
+        pc__say(a->answer, "processes = known");
     for (unsigned i = 0; i < count && i < (unsigned)PC__COUNT(processes); i++)
         if (processes[i].memory == ~0ull)
             pc__say(a->answer, "process %u %s ?", processes[i].pid, kind);
         else
             pc__say(a->answer, "process %u %s %llu", processes[i].pid, kind, processes[i].memory);
+    return true;
 }
 
 void pc__ask_state(pc__asking *a)
@@ -115,7 +122,8 @@ void pc__ask_state(pc__asking *a)
     ask_use(a);
     ask_reasons(a);
     ask_rows_of_memory(a);
-    ask_processes(a, "compute", "nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2");
-    ask_processes(a, "graphics", "nvmlDeviceGetGraphicsRunningProcesses_v3",
-                  "nvmlDeviceGetGraphicsRunningProcesses_v2");
+    const bool known = ask_processes(a, "compute", "nvmlDeviceGetComputeRunningProcesses_v3",
+                                     "nvmlDeviceGetComputeRunningProcesses_v2", true);
+    ask_processes(a, "graphics", "nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v2",
+                  known);
 }

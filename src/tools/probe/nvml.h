@@ -10,7 +10,8 @@ enum {
     PC__NVML_INVALID = 2, /* an argument */
     PC__NVML_NOT_SUPPORTED = 3,
     PC__NVML_NO_PERMISSION = 4,
-    PC__NVML_LINKS = 18 /* the most NVLinks that a device has */
+    PC__NVML_STATES = 16, /* of performance; 32: unknown */
+    PC__NVML_LINKS = 18   /* the most NVLinks that a device has */
 };
 
 typedef struct pc__nvml_pci {
