@@ -201,6 +201,15 @@ static void paths_make_the_other_kinds(void **state)
     pc_machine_free(m);
 }
 
+static void paths_begin_at_the_host_bridge(void **state)
+{
+    (void)state;
+    pc_machine *m = probe("healthy-device-tree.txt");
+    assert_string_equal(m->devices[0].bus_path, "pci0000:40/0000:40:01.1/0000:41:00.0");
+    assert_string_equal(link_between(m, 0, 1), "SYS");
+    pc_machine_free(m);
+}
+
 static void facts_are_printed_with_units(void **state)
 {
     (void)state;
@@ -343,6 +352,7 @@ int main(void)
         cmocka_unit_test(amd_tells_in_files),
         cmocka_unit_test(links_are_named_as_nvidia_smi_does),
         cmocka_unit_test(paths_make_the_other_kinds),
+        cmocka_unit_test(paths_begin_at_the_host_bridge),
         cmocka_unit_test(facts_are_printed_with_units),
         cmocka_unit_test(json_has_values_and_reasons),
         cmocka_unit_test(a_folder_is_read_like_a_recording),

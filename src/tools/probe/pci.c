@@ -155,6 +155,19 @@ static void read_windows(pc__machine *m, pc_probe_device *d, const char *address
         pc__fact_number(&d->bar_largest, (double)largest);
 }
 
+/* The path from its host bridge on, "pci0000:40/..."; in front of that may stand others of like names, as of a device
+ * tree: "platform/soc/30000000.pcie/pci0000:40/...". */
+static char *from_host_bridge(char *path)
+{
+    for (char *at = path; at; at = pc__behind(at, '/')) {
+        const size_t n = strncmp(at, "pci", 3) ? 0 : strspn(at + 3, "0123456789abcdef");
+        if (n >= 4 && n <= 8 && at[3 + n] == ':' && strspn(at + 4 + n, "0123456789abcdef") == 2 &&
+            (!at[6 + n] || at[6 + n] == '/'))
+            return at;
+    }
+    return NULL;
+}
+
 static void read_links(pc__machine *m, pc_probe_device *d, const char *address)
 {
     char path[256], target[512], *name;
@@ -171,7 +184,7 @@ static void read_links(pc__machine *m, pc_probe_device *d, const char *address)
 
     const char *above = NULL;
     snprintf(path, sizeof path, DEVICES "/%s", address);
-    if (pc__root_link(m->root, path, target, sizeof target) && (name = strstr(target, "pci"))) {
+    if (pc__root_link(m->root, path, target, sizeof target) && (name = from_host_bridge(target))) {
         d->bus_path = pc__keep(m, name);
         if ((name = strrchr(target, '/'))) {
             *name = 0;
