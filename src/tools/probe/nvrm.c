@@ -45,7 +45,7 @@ static int names(const char *line, const pc_probe_device *d)
     sscanf(d->address.text, "%x:%x:%x", &p[0], &p[1], &p[2]);
     for (const char *at = line; *at; at++) {
         size_t n = strspn(at, "0123456789abcdefABCDEF");
-        bool whole = (n == 4 || n == 8) && at[n] == ':' && isxdigit((unsigned char)at[n + 1]) &&
+        bool whole = n >= 4 && n <= 8 && at[n] == ':' && isxdigit((unsigned char)at[n + 1]) &&
                      isxdigit((unsigned char)at[n + 2]) && at[n + 3] == ':';
         if (whole && sscanf(at, "%8x:%2x:%2x", &q[0], &q[1], &q[2]) == 3)
             return memcmp(p, q, sizeof p) ? -1 : 1;
