@@ -123,6 +123,10 @@ int pc__device_major(pc__exam *e, const char *file);
 bool pc__is_lxc(const pc__exam *e);
 void pc__fix_lxc(pc__exam *e, pc_finding *f);
 
+/* doctor_many.c: "0-15,32-47", of CPUs or of nodes, into bits; false when it is no such list. */
+enum { PC__LIST_BYTES = 512 };
+bool pc__read_list(const char *list, unsigned char bits[PC__LIST_BYTES]);
+
 /* The next NVIDIA GPU from *i on, or NULL. */
 const pc_probe_device *pc__next_gpu(const pc__exam *e, int *i);
 

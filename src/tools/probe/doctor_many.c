@@ -60,10 +60,9 @@ void pc__check_shared_memory(pc__exam *e)
         pc__fix(e, f, "sudo mount -o remount,size=8G /dev/shm");
 }
 
-/* "0-15,32-47" into bits; false when it is no such list. */
-static bool read_cpus(const char *list, unsigned char bits[512])
+bool pc__read_list(const char *list, unsigned char bits[PC__LIST_BYTES])
 {
-    memset(bits, 0, 512);
+    memset(bits, 0, PC__LIST_BYTES);
     while (list && *list) {
         char *end;
         long first = strtol(list, &end, 10), last = first;
@@ -71,8 +70,8 @@ static bool read_cpus(const char *list, unsigned char bits[512])
             return false;
         if (*end == '-')
             last = strtol(end + 1, &end, 10);
-        for (long cpu = first; cpu >= 0 && cpu <= last && cpu < 4096; cpu++)
-            bits[cpu / 8] |= (unsigned char)(1 << cpu % 8);
+        for (long i = first; i >= 0 && i <= last && i < PC__LIST_BYTES * 8; i++)
+            bits[i / 8] |= (unsigned char)(1 << i % 8);
         list = *end == ',' ? end + 1 : NULL;
     }
     return true;
@@ -80,7 +79,7 @@ static bool read_cpus(const char *list, unsigned char bits[512])
 
 void pc__check_placement(pc__exam *e)
 {
-    unsigned char mine[512], near[512];
+    unsigned char mine[PC__LIST_BYTES], near[PC__LIST_BYTES];
     char *text = pc__root_text(e->m->root, "proc/self/status", 65536, false);
     char *line = text ? strstr(text, "Cpus_allowed_list:") : NULL;
     if (line) {
@@ -88,14 +87,14 @@ void pc__check_placement(pc__exam *e)
         line += strspn(line, " \t");
         line[strcspn(line, "\n")] = 0;
     }
-    bool known = line && read_cpus(line, mine);
+    bool known = line && pc__read_list(line, mine);
     const pc_probe_device *far = NULL;
     int i = 0, close = 0;
     for (const pc_probe_device *d; known && (d = pc__next_gpu(e, &i));) {
-        if (!d->nvml || !d->cpu_affinity.known || !read_cpus(d->cpu_affinity.text, near))
+        if (!d->nvml || !d->cpu_affinity.known || !pc__read_list(d->cpu_affinity.text, near))
             continue;
         bool meet = false, any = false;
-        for (int b = 0; b < 512; b++) {
+        for (int b = 0; b < PC__LIST_BYTES; b++) {
             meet |= (mine[b] & near[b]) != 0;
             any |= near[b] != 0;
         }

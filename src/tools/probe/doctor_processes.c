@@ -131,9 +131,16 @@ static void say_hidden(pc__exam *e, const pc_probe_device *d)
 /* The GPU's memory is the system's too (Grace Hopper): nodes with memory and without CPUs. */
 static bool memory_is_shared(pc__exam *e)
 {
-    char memory[256], cpus[256];
-    return pc__root_line(e->m->root, "sys/devices/system/node/has_memory", memory, sizeof memory) &&
-           pc__root_line(e->m->root, "sys/devices/system/node/has_cpu", cpus, sizeof cpus) && strcmp(memory, cpus) != 0;
+    char memory[1024], cpus[1024];
+    unsigned char with_memory[PC__LIST_BYTES], with_cpus[PC__LIST_BYTES];
+    if (!pc__root_line(e->m->root, "sys/devices/system/node/has_memory", memory, sizeof memory) ||
+        !pc__root_line(e->m->root, "sys/devices/system/node/has_cpu", cpus, sizeof cpus) ||
+        !pc__read_list(memory, with_memory) || !pc__read_list(cpus, with_cpus))
+        return false;
+    for (int i = 0; i < PC__LIST_BYTES; i++)
+        if (with_memory[i] & ~with_cpus[i])
+            return true;
+    return false;
 }
 
 /* What is used without a process is somebody's; but not of a slice of a GPU, whose driver keeps some for itself. */
