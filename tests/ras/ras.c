@@ -261,6 +261,27 @@ static void nobody_and_no_address(void **state)
     assert_refused("[::1]x", PC_ERR_ARGUMENT, "write HOST:PORT");
 }
 
+/* Of a large job the list of ranks is one long line. */
+static void long_lines_are_read_whole(void **state)
+{
+    (void)state;
+    enum { RANKS = 400 };
+    static char text[RANKS * 8 + 256];
+    size_t n = (size_t)snprintf(text, sizeof text,
+                                "Errors\n======\n\n#0-0 (c) INCOMPLETE\n  Missing communicator data "
+                                "from %d ranks\n  The missing ranks: ",
+                                RANKS);
+    for (int i = 0; i < RANKS; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%d", i ? ", " : "", 1000 + 2 * i);
+    snprintf(text + n, sizeof text - n, "\n");
+    pc_ras *r = pc_ras_read(text);
+    assert_not_null_ok(r);
+    assert_int_equal(r->rank_count, RANKS);
+    assert_int_equal(r->ranks[RANKS - 1].rank, 1000 + 2 * (RANKS - 1));
+    pc_ras_free(r);
+    assert_int_equal(pc_allocator_live(), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +289,7 @@ int main(void)
         cmocka_unit_test(ranks_that_are_behind),
         cmocka_unit_test(other_words),
         cmocka_unit_test(ranks_that_are_missing_or_dead),
+        cmocka_unit_test(long_lines_are_read_whole),
         cmocka_unit_test(two_answers_tell_whether_it_moves),
         cmocka_unit_test(any_bytes_are_read),
         cmocka_unit_test(memory_runs_out),

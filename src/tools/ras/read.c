@@ -246,6 +246,17 @@ static void compare(pc_ras *ras)
     }
 }
 
+/* Without blanks at its ends and what a terminal would obey. */
+static char *tidy(char *line)
+{
+    line += strspn(line, " \t");
+    for (size_t end = strlen(line); end && isspace((unsigned char)line[end - 1]); end--)
+        line[end - 1] = 0;
+    for (char *c = line; *c; c++)
+        *c = (unsigned char)*c < ' ' || *c == 127 ? '?' : *c;
+    return line;
+}
+
 pc_ras *pc_ras_read(const char *text)
 {
     PC__NEED_OR(NULL, text);
@@ -253,20 +264,13 @@ pc_ras *pc_ras_read(const char *text)
     if (!ras)
         return NULL;
     reader r = {.ras = ras, .calls = -1};
-    char line[1024];
     ras->nodes = ras->processes = ras->gpus = -1;
     ras->text = pc__strdup(text);
-    r.failed = !ras->text;
-    for (const char *at = text; *at && !r.failed; at += strcspn(at, "\n"), at += *at == '\n') {
-        const size_t n = strcspn(at, "\n"), skip = strspn(at, " \t");
-        snprintf(line, sizeof line, "%.*s", skip < n ? (int)PC__MIN(n - skip, sizeof line - 1) : 0,
-                 at + PC__MIN(skip, n));
-        for (size_t end = strlen(line); end && isspace((unsigned char)line[end - 1]); end--)
-            line[end - 1] = 0;
-        for (char *c = line; *c; c++)
-            *c = (unsigned char)*c < ' ' || *c == 127 ? '?' : *c;
-        read_line(&r, line);
-    }
+    char *lines = ras->text ? pc__strdup(text) : NULL, *next = lines;
+    r.failed = !lines;
+    for (char *line; !r.failed && (line = strsep(&next, "\n"));)
+        read_line(&r, tidy(line));
+    pc__free(lines);
     compare(ras);
     if (!r.failed)
         return ras;
