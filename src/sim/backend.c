@@ -257,9 +257,10 @@ static pc_status event_record(pc_event *event, pc_stream *stream, const pc__work
     pc__sim_command *c = command_new(PC__SIM_EVENT, work);
     if (!c)
         return PC_ERR_MEMORY;
-    c->event = event->implementation;
+    c->mark.event = event->implementation;
     pthread_mutex_lock(&pc__sim.lock);
-    c->event->references++;
+    c->mark.event->references++;
+    c->mark.number = ++c->mark.event->mark;
     pthread_mutex_unlock(&pc__sim.lock);
     return put(stream, c);
 }

@@ -17,8 +17,8 @@ void pc__sim_command_free(pc__sim_command *c)
 {
     if (c->kind == PC__SIM_KERNEL)
         pc__free(c->kernel.call);
-    else if (c->kind == PC__SIM_EVENT && --c->event->references == 0)
-        pc__free(c->event);
+    else if (c->kind == PC__SIM_EVENT && --c->mark.event->references == 0)
+        pc__free(c->mark.event);
     else if (c->kind == PC__SIM_GRAPH)
         pc__sim_graph_drop(c->graph.graph);
     else if (c->kind == PC__SIM_WAIT)
@@ -132,12 +132,19 @@ static pc__sim_engine_kind engine_of(const pc__sim_command *c)
     return c->kind == PC__SIM_KERNEL ? PC__SIM_COMPUTE : c->kind == PC__SIM_COPY ? c->copy.engine : PC__SIM_HOST;
 }
 
+/* The event may have been recorded again since, in a stream that was faster. */
+static void pass_mark(const pc__sim_command *c, int64_t time)
+{
+    if (c->mark.number == c->mark.event->mark)
+        c->mark.event->time = time;
+}
+
 /* The first command, which waits for nobody and is not skipped. */
 static void begin(pc__sim_stream *s)
 {
     pc__sim_command *c = pc__sim_at_hand(s);
     if (c && c->kind == PC__SIM_EVENT)
-        c->event->time = pc__now();
+        pass_mark(c, pc__now());
     if (c && (c->kind == PC__SIM_KERNEL || c->kind == PC__SIM_COPY || c->kind == PC__SIM_CALL))
         line_up(s, &s->device->engine[engine_of(c)]);
     else
@@ -157,7 +164,7 @@ void pc__sim_advance(pc__sim_stream *s)
             take_out(s);
         } else if (is_skipped(s, c->work.ticket)) {
             if (c->kind == PC__SIM_EVENT)
-                c->event->time = 0;
+                pass_mark(c, 0);
             take_out(s);
         } else {
             begin(s);

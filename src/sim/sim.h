@@ -32,6 +32,7 @@ typedef struct pc__sim_graph pc__sim_graph;
 
 typedef struct pc__sim_event {
     int references; /* the event, and marks that are queued */
+    uint64_t mark;  /* the number of the one recorded last, which alone has the time */
     int64_t time;   /* 0: not passed, or skipped */
 } pc__sim_event;
 
@@ -57,7 +58,10 @@ typedef struct pc__sim_command {
             void (*function)(void *context);
             void *context;
         } call;
-        pc__sim_event *event;
+        struct {
+            pc__sim_event *event;
+            uint64_t number;
+        } mark;
         struct {
             pc__sim_stream *other; /* a reference */
             uint64_t ticket;

@@ -254,6 +254,27 @@ static void an_event_outlives_its_stream(void **state)
     pc_event_free(b);
 }
 
+/* The time is that of the last record, whichever stream passes its mark first. */
+static void an_event_recorded_elsewhere(void **state)
+{
+    (void)state;
+    pc_stream *a = pc_stream(sim(0)), *b = pc_stream(sim(0));
+    pc_event *start = pc_event_new(sim(0)), *end = pc_event_new(sim(0));
+    double before, behind;
+    assert_ok(pc_event_record(start, b));
+    hold_up(a, 60);
+    assert_ok(pc_event_record(end, a));
+    assert_ok(pc_event_record(end, b)); /* before the mark in a is passed */
+    assert_ok(pc_event_elapsed(start, end, &before));
+    assert_ok(pc_device_synchronize(sim(0)));
+    assert_ok(pc_event_elapsed(start, end, &behind));
+    assert_true(before == behind);
+    pc_event_free(start);
+    pc_event_free(end);
+    pc_stream_free(a);
+    pc_stream_free(b);
+}
+
 /* An event behind work that failed has no time, least of all an older one. */
 static void events_behind_a_failure(void **state)
 {
@@ -355,6 +376,7 @@ int main(void)
         TEST(streams_do_not_wait_for_nothing),
         TEST(events_of_two_devices),
         TEST(an_event_outlives_its_stream),
+        TEST(an_event_recorded_elsewhere),
         TEST(events_behind_a_failure),
         TEST(a_wait_without_work),
         TEST(manual_order),
