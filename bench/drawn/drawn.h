@@ -25,9 +25,10 @@ pc_shape numbers_between(const char *text, char separator, const char **end); /*
 /* --- values.c: numbers that PyTorch's side makes by the same formula --- */
 
 typedef enum number_kind {
-    ANY,      /* in [-1, 1) */
-    POSITIVE, /* in [0.5, 1.5] */
-    TRUTH     /* bool: whether the one in [-1, 1) is above 0 */
+    ANY,              /* in [-1, 1) */
+    POSITIVE,         /* in [0.5, 1.5] */
+    TRUTH,            /* bool: whether the one in [-1, 1) is above 0 */
+    TRUTH_OF_NUMBERS, /* the same as 0 and 1 */
 } number_kind;
 
 /* The tensor that "64x128:p1.0" describes; `at` is which row of numbers it takes. Belongs to the innermost scope. */
@@ -47,7 +48,11 @@ typedef struct op {
     const char *name;
     pc_tensor *(*make)(drawn *d); /* the result belongs to the innermost scope, or is one of the inputs */
     number_kind kinds[INPUTS_MOST];
+    bool has_labels;   /* one for each row of the first input */
+    bool writes_input; /* and has no gradient */
 } op;
+
+const op *op_named(const char *name); /* NULL: there is none */
 
 typedef enum loss_kind { CROSS_ENTROPY, BCE, MSE } loss_kind;
 
@@ -58,7 +63,7 @@ struct drawn {
     pc_status (*go)(void *d); /* the case, once */
 
     const op *op;
-    pc_tensor *in[INPUTS_MOST], *gradient; /* the result's: NULL: forward only */
+    pc_tensor *in[INPUTS_MOST], *index, *gradient; /* the result's: NULL: forward only */
     int dim, k, kernel, stride, padding, dilation, groups;
     bool keepdim, causal;
     pc_shape dims;

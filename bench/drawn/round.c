@@ -97,6 +97,7 @@ void drawn_end(drawn *d)
     pc_module_free(d->net);
     pc_tensor_free(d->x);
     pc_tensor_free(d->y);
+    pc_tensor_free(d->index);
     pc_tensor_free(d->gradient);
     for (int i = 0; i < INPUTS_MOST; i++)
         pc_tensor_free(d->in[i]);

@@ -34,7 +34,9 @@ pc_tensor *numbers_of(pc_shape shape, uint32_t at, number_kind kind, double fact
     }
     for (int64_t i = 0; i < n; i++) {
         const float v = number(i, at);
-        values[i] = kind == POSITIVE ? fabsf(v) + 0.5f : kind == TRUTH ? (float)(v > 0) : v * (float)factor;
+        values[i] = kind == POSITIVE                            ? fabsf(v) + 0.5f
+                    : kind == TRUTH || kind == TRUTH_OF_NUMBERS ? (float)(v > 0)
+                                                                : v * (float)factor;
     }
     pc_tensor *t = pc_from_data(values, shape, PC_F32, device);
     free(values);

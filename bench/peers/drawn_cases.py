@@ -67,6 +67,14 @@ class Drawer:
         return f"op {name} dtype={dtype or self.dtype()} pass={way} " + " ".join(f"{k}={v}" for k, v in words.items())
 
 
+def shape_of(d, dims, count):
+    """With so many dimensions, and about so many elements."""
+    shape = d.shape(dims)
+    while size_of(shape) > count:
+        shape = [max(1, n // 2) if n == max(shape) else n for n in shape]
+    return shape
+
+
 def unary(d):
     return d.op(d.one(*UNARY), x=d.tensor(d.shape()))
 
@@ -85,9 +93,11 @@ def broadcast(d, shape):
 
 
 def binary(d):
-    name, shape = d.one("add", "sub", "mul", "div", "lt", "where", "minimum", "maximum", "pow"), d.shape()
+    name, shape = d.one("add", "sub", "mul", "div", "lt", "where", "minimum", "maximum", "pow", "gt", "logical_and", "masked_fill"), d.shape()
     x, y = d.tensor(shape), broadcast(d, shape)
-    return d.op(name, both=name != "lt", x=x, y=y, z=broadcast(d, shape) if name == "where" else None)
+    if d.chance(0.1):
+        return d.op(d.one("isnan", "isfinite"), both=False, x=x)
+    return d.op(name, both=name not in ("lt", "gt", "logical_and"), x=x, y=y, z=broadcast(d, shape) if name == "where" else None)
 
 
 def reduction(d):
@@ -125,7 +135,7 @@ def along(d):
 def loss(d):
     if d.chance(0.3):
         shape = d.shape()
-        return d.op(d.one("mse", "bce_with_logits"), x=d.tensor(shape, "c"), y=d.tensor(shape, "c"))
+        return d.op(d.one("mse", "bce_with_logits", "l1_loss", "huber_loss", "kl_div"), x=d.tensor(shape, "c"), y=d.tensor(shape, "c"))
     classes = d.size(2, d.limit["classes"])
     rows = d.size(1, max(1, min(8192, d.limit["elements"] // classes)))
     return d.op("cross_entropy", x=d.tensor([rows, classes], d.layout([rows, classes], 0.8)))
@@ -257,11 +267,18 @@ def norm(d):
 
 def indexed(d):
     """Rows or elements by indices of the formula that labels have; running sums; order."""
-    name = d.one("embedding", "embedding", "gather", "cumsum", "sort", "topk")
+    name = d.one("embedding", "embedding", "gather", "cumsum", "sort", "topk", "argsort", "index_select", "index_add", "scatter_add")
     shape = d.shape()
     dim = len(shape) - 1 if d.chance(0.6) else d.random.randrange(len(shape))
-    if name in ("cumsum", "sort"):
-        return d.op(name, x=d.tensor(shape), dim=dim)
+    if name in ("cumsum", "sort", "argsort"):
+        return d.op(name, both=name != "argsort", x=d.tensor(shape), dim=dim)
+    if name in ("index_select", "index_add"):
+        part = list(shape)
+        part[dim] = d.size(1, max(1, min(4 * shape[dim], d.limit["elements"] * shape[dim] // size_of(shape))))
+        return d.op(name, x=d.tensor(shape), y=d.tensor(part) if name == "index_add" else None, dim=dim, index=part[dim])
+    if name == "scatter_add":
+        part = [d.size(1, n) if i != dim else d.size(1, 2 * n) for i, n in enumerate(shape)]
+        return d.op(name, x=d.tensor(shape), y=d.tensor(part), dim=dim, index="x".join(map(str, part)))
     if name == "topk":
         return d.op(name, x=d.tensor(shape), dim=dim, k=d.size(1, shape[dim]))
     if name == "gather":
@@ -274,6 +291,50 @@ def indexed(d):
     rows = d.size(1, max(1, min(d.limit["classes"], 2 * d.limit["elements"] // columns)))
     index = d.shape(d.one(1, 2), max(16, d.limit["elements"] // columns))
     return d.op(name, x=d.tensor([rows, columns], "c"), index="x".join(map(str, index)))
+
+
+def arranged(d):
+    """The same elements, or parts of them, at other places."""
+    name, shape = d.one("flip", "roll", "repeat", "tril", "triu", "cat", "stack", "pad"), d.shape(d.random.randrange(2, 5))
+    dim = d.random.randrange(len(shape))
+    if name == "flip":
+        return d.op(name, x=d.tensor(shape), dims=".".join(str(i) for i in range(len(shape)) if d.chance(0.5)) or dim)
+    if name == "roll":
+        return d.op(name, x=d.tensor(shape), dim=dim, k=d.size(1, shape[dim]))
+    if name == "repeat":
+        times = [d.one(1, 1, 2, 3) for _ in shape]
+        shape = shape_of(d, len(shape), d.limit["elements"] // size_of(times))
+        return d.op(name, x=d.tensor(shape), dims=".".join(map(str, times)))
+    if name in ("tril", "triu"):
+        return d.op(name, x=d.tensor(shape), k=d.one(-1, 0, 0, 0, 1))
+    if name == "pad":
+        most, mode = [max(1, min(n - 1, 8)) for n in shape[-2:]], d.one(0, 0, 1, 2) if len(shape) > 2 and min(shape[-2:]) > 1 else 0
+        return d.op(name, x=d.tensor(shape), dims=".".join(str(d.size(1, n)) for n in most), k=mode)
+    second = list(shape)
+    if name == "cat":
+        second[dim] = d.size(1, 2 * shape[dim])
+    return d.op(name, x=d.tensor(shape), y=d.tensor(second), dim=dim)
+
+
+def sampled(d):
+    """Pictures of another size, or read at places."""
+    name = d.one("upsample_nearest", "upsample_bilinear", "grid_sample", "adaptive_avg_pool2d", "adaptive_max_pool2d")
+    n, c, h, w = d.size(1, 64), d.size(1, 256), d.size(2, 224), d.size(2, 224)
+    if name.startswith("adaptive"):
+        rows, columns = d.size(1, min(h, 14)), d.size(1, min(w, 14))
+    else:
+        rows, columns = (2 * h, 2 * w) if d.chance(0.5) else (d.size(2, 448), d.size(2, 448))
+    while n * c * max(h * w, rows * columns) > d.limit["elements"]:
+        if c > 1 and d.chance(0.5):
+            c //= 2
+        elif n > 1:
+            n //= 2
+        elif c == 1:
+            h, w, rows, columns = max(2, h // 2), max(2, w // 2), max(1, rows // 2), max(1, columns // 2)
+    x = d.tensor([n, c, h, w], d.one("c", "n"))
+    if name == "grid_sample":
+        return d.op(name, x=x, y=d.tensor([n, rows, columns, 2], "c"))
+    return d.op(name, x=x, dims=f"{rows}.{columns}")
 
 
 def size_of(shape):
@@ -353,7 +414,7 @@ def network(d):
 
 
 FAMILIES = [(4, unary), (4, binary), (5, reduction), (5, more_reductions), (4, along), (3, loss), (5, matmul), (4, linear), (7, conv2d),
-            (4, pooling), (5, copying), (2, dropout), (5, attention), (4, norm), (3, indexed), (25, network), (4, grouped)]
+            (4, pooling), (5, copying), (2, dropout), (5, attention), (4, norm), (3, indexed), (25, network), (4, grouped), (4, arranged), (3, sampled)]
 
 
 def draw(seed, number, kind):

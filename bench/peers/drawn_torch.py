@@ -6,9 +6,10 @@ from torch import nn
 from torch.nn import functional as F
 
 DTYPES = {"f32": torch.float32, "tf32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
-ANY, POSITIVE, TRUTH = range(3)
+ANY, POSITIVE, TRUTH, TRUTH_OF_NUMBERS = range(4)
 KINDS = {"log": [POSITIVE], "sqrt": [POSITIVE], "rsqrt": [POSITIVE], "pow_scalar": [POSITIVE], "pow": [POSITIVE, ANY],
-         "div": [ANY, POSITIVE], "prod_dim": [POSITIVE], "where": [TRUTH, ANY, ANY], "bce_with_logits": [ANY, TRUTH]}
+         "div": [ANY, POSITIVE], "prod_dim": [POSITIVE], "where": [TRUTH, ANY, ANY], "bce_with_logits": [ANY, TRUTH_OF_NUMBERS], "logical_and": [TRUTH, TRUTH],
+         "masked_fill": [ANY, TRUTH], "kl_div": [ANY, POSITIVE]}
 PIECE = 1 << 22
 
 
@@ -27,7 +28,7 @@ def numbers(shape, at, kind, factor, dtype, device):
     out = torch.empty(n, dtype=torch.bool if kind == TRUTH else dtype, device=device)
     for first in range(0, n, PIECE):
         v = number(first, min(n, first + PIECE), at, device)
-        v = v.abs() + 0.5 if kind == POSITIVE else v > 0 if kind == TRUTH else v * factor
+        v = v.abs() + 0.5 if kind == POSITIVE else v > 0 if kind in (TRUTH, TRUTH_OF_NUMBERS) else v * factor
         out[first:first + PIECE] = v.to(out.dtype)
     return out.reshape(shape)
 
@@ -86,7 +87,7 @@ def op_of(name, keys, act=None):
     dim, keep = int(keys.get("dim", 0)), keys.get("keep") == "1"
     dims = [int(n) for n in keys["dims"].split(".")] if "dims" in keys else None
     kernel, stride, pad = (int(keys.get(k, d)) for k, d in (("kernel", 1), ("stride", 1), ("pad", 0)))
-    groups = int(keys.get("groups", 1))
+    groups, k = int(keys.get("groups", 1)), int(keys.get("k", 0))
     act, p = act or ACTIVATIONS[keys.get("act", "none")], float(keys.get("p", 0))
     to, both = DTYPES.get(keys.get("to")), keys.get("pass") == "both"
     return {
@@ -122,6 +123,19 @@ def op_of(name, keys, act=None):
         "group_norm": lambda x, w=None, b=None: F.group_norm(x, int(keys.get("groups", 1)), w, b, 1e-5),
         "batch_norm": lambda x, w=None, b=None: F.batch_norm(x, None, None, w, b, True, 0, 1e-5),
         "copy": lambda x, y: y.copy_(x), "cast": lambda x: x.to(to), "dropout": lambda x: F.dropout(x, p),
+        "gt": torch.gt, "logical_and": torch.logical_and, "isnan": torch.isnan, "isfinite": torch.isfinite,
+        "l1_loss": F.l1_loss, "huber_loss": lambda x, y: F.huber_loss(x, y, delta=0.5),
+        "kl_div": lambda x, y: F.kl_div(x, y, reduction="batchmean"), "argsort": lambda x: torch.sort(x, dim=dim, stable=True).indices,
+        "flip": lambda x: torch.flip(x, dims), "roll": lambda x: torch.roll(x, k, dim), "repeat": lambda x: x.repeat(dims),
+        "tril": lambda x: torch.tril(x, k), "triu": lambda x: torch.triu(x, k), "cat": lambda x, y: torch.cat([x, y], dim),
+        "stack": lambda x, y: torch.stack([x, y], dim),
+        "pad": lambda x: F.pad(x, [dims[1], dims[1], dims[0], dims[0]], ["constant", "reflect", "replicate"][k]),
+        "masked_fill": lambda x, y: x.masked_fill(y, 0.5), "index_select": lambda x, at: torch.index_select(x, dim, at),
+        "index_add": lambda x, at, y: torch.index_add(x, dim, at, y), "scatter_add": lambda x, at, y: torch.scatter_add(x, dim, at, y),
+        "upsample_nearest": lambda x: F.interpolate(x, size=dims, mode="nearest"),
+        "upsample_bilinear": lambda x: F.interpolate(x, size=dims, mode="bilinear"),
+        "grid_sample": lambda x, grid: F.grid_sample(x, grid, align_corners=False),
+        "adaptive_avg_pool2d": lambda x: F.adaptive_avg_pool2d(x, dims), "adaptive_max_pool2d": lambda x: F.adaptive_max_pool2d(x, dims),
         "attention": lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=keys.get("causal") == "1"),
     }[name]
 
@@ -139,9 +153,7 @@ class Op:
                 continue
             kind = kinds[i] if i < len(kinds) else ANY
             t = tensor(keys[key], i + 1, kind, dtype, device)
-            if kind == TRUTH and name == "bce_with_logits":
-                t = t.to(dtype)
-            if both and kind != TRUTH:
+            if both and kind in (ANY, POSITIVE):
                 t = t.detach().requires_grad_()
                 self.leaves.append(("d" + key, t))
             self.inputs.append(t)
@@ -151,7 +163,8 @@ class Op:
         self.wide = name == "layer_norm" and device.type == "cpu" and dtype.itemsize == 2
         if "index" in keys:
             shape, dim = [int(n) for n in keys["index"].split("x")], int(keys.get("dim", 0))
-            self.inputs.append(labels(math.prod(shape), self.inputs[0].shape[dim], device).reshape(shape))
+            at = labels(math.prod(shape), self.inputs[0].shape[dim], device).reshape(shape)
+            self.inputs.insert(1, at)
         self.gradient = None
         if both:
             with torch.no_grad():
