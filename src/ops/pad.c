@@ -2,6 +2,7 @@
  * and views. */
 #include "ops/index.h"
 #include "ops/table.h"
+#include "ops/view.h"
 
 /* --- padding --- */
 
@@ -101,6 +102,17 @@ pc_tensor *pc_pad(pc_tensor *a, pc_shape before, pc_shape after, pc_pad_mode mod
 
 /* --- turning and moving --- */
 
+/* A dense tensor whose dimensions are in another order in memory. */
+static pc_tensor *flipped_as_it_lies(pc_tensor *a, uint64_t dims)
+{
+    const pc_shape order = pc__dims_by_stride(a);
+    pc__flip_attributes attributes = {0};
+    for (int i = 0; i < order.ndim; i++)
+        attributes.dims |= (dims >> order.dim[i] & 1) << i;
+    pc_tensor *y = PC__CALL(flip, &attributes, pc_permute(a, order));
+    return pc_permute(y, pc__order_back(&order));
+}
+
 pc_tensor *pc_flip(pc_tensor *a, pc_shape dims)
 {
     PC__NEED_OR(NULL, a);
@@ -117,7 +129,8 @@ pc_tensor *pc_flip(pc_tensor *a, pc_shape dims)
     }
     pc_tensor *result = NULL;
     PC_SCOPE {
-        result = pc_keep(PC__CALL(flip, &attributes, pc_contiguous(a)));
+        result = pc_keep(pc__is_dense(a) && !pc__is_contiguous(a) ? flipped_as_it_lies(a, attributes.dims)
+                                                                  : PC__CALL(flip, &attributes, pc_contiguous(a)));
     }
     return result;
 }

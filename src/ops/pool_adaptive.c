@@ -74,17 +74,19 @@ static pc_tensor *places(int64_t in, int64_t out, int64_t length, pc_device devi
     return pc_reshape(pc_cast(pc_minimum(along, pc_unsqueeze(last, 1)), PC_I64), PC_SHAPE(out * length));
 }
 
-static pc_tensor *largest(pc_tensor *x, const int64_t size[2])
+/* NULL flows. Rows are picked where they lie, of pictures whose channels are last too. */
+static pc_tensor *largest(pc_tensor *x, const int64_t size[2], bool last)
 {
+    pc_tensor *lies = last ? pc_permute(x, PC_SHAPE(0, 2, 3, 1)) : x;
     int length[2];
     for (int i = 0; i < 2; i++) {
-        length[i] = (int)longest(x->shape[2 + i], size[i]);
-        pc_tensor *index = places(x->shape[2 + i], size[i], length[i], x->storage->device);
-        x = pc_index_select(x, 2 + i, index);
-        if (!x)
-            return NULL;
+        const int64_t in = x->shape[2 + i];
+        length[i] = (int)longest(in, size[i]);
+        if (lies && length[i] * size[i] != in)
+            lies = pc_index_select(lies, (last ? 1 : 2) + i, places(in, size[i], length[i], x->storage->device));
     }
-    return pc_fn_max_pool2d(x, (pc_fn_pool2d_options){.kernel = {length[0], length[1]}});
+    pc_tensor *whole = last ? pc_permute(lies, PC_SHAPE(0, 3, 1, 2)) : lies;
+    return whole ? pc_fn_max_pool2d(whole, (pc_fn_pool2d_options){.kernel = {length[0], length[1]}}) : NULL;
 }
 
 pc_tensor *pc_fn_adaptive_max_pool2d(pc_tensor *x, int64_t rows, int64_t columns)
@@ -98,8 +100,9 @@ pc_tensor *pc_fn_adaptive_max_pool2d(pc_tensor *x, int64_t rows, int64_t columns
         return pc_fn_max_pool2d(x, spec);
     pc_tensor *result = NULL;
     PC_SCOPE {
-        pc_tensor *y = largest(x, size);
-        result = pc_keep(pc__is_channels_last(x) && !pc__is_contiguous(x) ? pc__channels_last(y) : pc_contiguous(y));
+        const bool last = pc__is_channels_last(x) && !pc__is_contiguous(x);
+        pc_tensor *y = largest(x, size, last);
+        result = pc_keep(last ? pc__channels_last(y) : pc_contiguous(y));
     }
     return result;
 }

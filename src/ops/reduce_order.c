@@ -197,12 +197,7 @@ pc_tensor *pc__reduce_in_memory_order(pc_tensor *t, unsigned *mask, pc__gaps gap
         return t;
     if (!t || pc__is_contiguous(t) || !pc__is_dense(t))
         return pc_contiguous(t);
-    for (int i = 1; i < t->ndim; i++)
-        for (int j = i; j > 0 && t->strides[order->dim[j]] > t->strides[order->dim[j - 1]]; j--) {
-            const int64_t d = order->dim[j];
-            order->dim[j] = order->dim[j - 1];
-            order->dim[j - 1] = d;
-        }
+    *order = pc__dims_by_stride(t);
     /* Of few numbers it takes longer to put results in order than to read what they are of as it lies. */
     if (gaps != PC__GAPS_SUMS && pc__count(t->ndim, t->shape) <= FEW_NUMBERS && !keeps_order(t, *mask, order) &&
         takes_gaps(t, *mask, gaps)) {

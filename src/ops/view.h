@@ -15,4 +15,26 @@ typedef struct pc__slice_attributes {
     int64_t start, step, count;
 } pc__slice_attributes;
 
+/* Dimensions by their strides, the largest first: a dense tensor permuted so is contiguous. */
+static inline pc_shape pc__dims_by_stride(const pc_tensor *t)
+{
+    pc_shape order = {.ndim = t->ndim};
+    for (int i = 0; i < t->ndim; i++) {
+        int j = i;
+        for (; j > 0 && t->strides[i] > t->strides[order.dim[j - 1]]; j--)
+            order.dim[j] = order.dim[j - 1];
+        order.dim[j] = i;
+    }
+    return order;
+}
+
+/* The order that takes a tensor permuted by `order` back. */
+static inline pc_shape pc__order_back(const pc_shape *order)
+{
+    pc_shape back = {.ndim = order->ndim};
+    for (int i = 0; i < order->ndim; i++)
+        back.dim[order->dim[i]] = i;
+    return back;
+}
+
 #endif

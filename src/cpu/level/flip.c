@@ -7,24 +7,60 @@ enum { PIECE = 1 << 16 /* bytes, of rows that a thread claims */ };
 typedef struct flipping {
     const char *from;
     char *to;
-    uint64_t dims;
-    int ndim;
-    const int64_t *shape;
+    int ndim; /* of merged dimensions: neighbours that are turned both, or neither, are one */
+    bool turned[PC_MAX_DIMS];
+    int64_t shape[PC_MAX_DIMS];
     int64_t rows, together, n; /* of the last dimension; rows in a piece; elements of a row */
     size_t bytes;
 } flipping;
 
-/* The row that row r of the result comes from. */
-static int64_t source_of(const flipping *f, int64_t r)
+static void merge(flipping *f, const pc_tensor *t, uint64_t dims)
 {
-    int64_t row = 0, stride = 1;
+    f->shape[0] = 1;
+    for (int d = 0; d < t->ndim; d++) {
+        const bool turned = dims >> d & 1;
+        if (t->shape[d] == 1)
+            continue;
+        if (f->ndim && f->turned[f->ndim - 1] == turned) {
+            f->shape[f->ndim - 1] *= t->shape[d];
+            continue;
+        }
+        f->turned[f->ndim] = turned;
+        f->shape[f->ndim++] = t->shape[d];
+    }
+    f->ndim = f->ndim ? f->ndim : 1;
+}
+
+/* Where the rows of a result are from: that of row r, and of one after the other behind it. */
+typedef struct walk {
+    int64_t at[PC_MAX_DIMS], source;
+} walk;
+
+static walk walk_from(const flipping *f, int64_t r)
+{
+    walk w = {.source = 0};
+    int64_t stride = 1;
     for (int d = f->ndim - 2; d >= 0; d--) {
-        const int64_t at = r % f->shape[d];
-        row += (f->dims >> d & 1 ? f->shape[d] - 1 - at : at) * stride;
+        w.at[d] = r % f->shape[d];
+        w.source += (f->turned[d] ? f->shape[d] - 1 - w.at[d] : w.at[d]) * stride;
         stride *= f->shape[d];
         r /= f->shape[d];
     }
-    return row;
+    return w;
+}
+
+static void step(const flipping *f, walk *w)
+{
+    int64_t stride = 1;
+    for (int d = f->ndim - 2; d >= 0; d--) {
+        const int64_t by = f->turned[d] ? -stride : stride;
+        w->source += by;
+        if (++w->at[d] < f->shape[d])
+            return;
+        w->source -= by * f->shape[d];
+        w->at[d] = 0;
+        stride *= f->shape[d];
+    }
 }
 
 #define TURN(T)                                                                                                        \
@@ -56,10 +92,11 @@ static void flip_piece(void *context, int64_t piece)
 {
     const flipping *f = context;
     const size_t row = (size_t)f->n * f->bytes;
-    const bool turned = f->ndim && f->dims >> (f->ndim - 1) & 1;
-    for (int64_t r = piece * f->together; r < PC__MIN((piece + 1) * f->together, f->rows); r++) {
-        const char *from = f->from + (size_t)source_of(f, r) * row;
-        if (turned)
+    const int64_t first = piece * f->together;
+    walk w = walk_from(f, first);
+    for (int64_t r = first; r < PC__MIN(first + f->together, f->rows); r++, step(f, &w)) {
+        const char *from = f->from + (size_t)w.source * row;
+        if (f->turned[f->ndim - 1])
             turn(f->to + (size_t)r * row, from, f->n, f->bytes);
         else
             memcpy(f->to + (size_t)r * row, from, row);
@@ -70,18 +107,14 @@ PC__KERNEL(flip)
 {
     (void)stream;
     const pc_tensor *t = call->in[0];
-    const int64_t elements = pc_tensor_count(t), n = t->ndim ? t->shape[t->ndim - 1] : 1;
+    const int64_t elements = pc_tensor_count(t);
     if (elements == 0)
         return PC_OK;
-    flipping f = {.from = pc__data(t),
-                  .to = pc__data(call->out[0]),
-                  .dims = ((const pc__flip_attributes *)call->attributes)->dims,
-                  .ndim = t->ndim,
-                  .shape = t->shape,
-                  .rows = elements / n,
-                  .n = n,
-                  .bytes = pc_dtype_size(t->dtype)};
-    f.together = PC__MAX(PIECE / (n * (int64_t)f.bytes), 1);
+    flipping f = {.from = pc__data(t), .to = pc__data(call->out[0]), .bytes = pc_dtype_size(t->dtype)};
+    merge(&f, t, ((const pc__flip_attributes *)call->attributes)->dims);
+    f.n = f.shape[f.ndim - 1];
+    f.rows = elements / f.n;
+    f.together = PC__MAX(PIECE / (f.n * (int64_t)f.bytes), 1);
     pc__parallel(pc__threads(elements * (int64_t)(4 * f.bytes + 4)), (f.rows + f.together - 1) / f.together, flip_piece,
                  &f);
     return PC_OK;
