@@ -2,6 +2,7 @@
 #include "ops/index.h"
 
 #include "ops/table.h"
+#include "ops/view.h"
 
 pc_tensor *pc__places(const char *who, pc_tensor *index)
 {
@@ -47,6 +48,21 @@ static bool is_list(const char *who, const pc_tensor *index)
     return false;
 }
 
+/* On the CPU dense memory in another order is picked from as it lies, and what is picked put in C order, where that is less. */
+static bool is_picked_as_it_lies(const pc_tensor *t, int dim, const pc_tensor *index)
+{
+    return t->storage->device.type != PC_CUDA && !pc__is_contiguous(t) && pc__is_dense(t) &&
+           picked_of(t, dim, index) <= pc_tensor_count(t);
+}
+
+static pc_tensor *picked_as_it_lies(pc_tensor *t, int dim, pc_tensor *places)
+{
+    const pc_shape order = pc__dims_by_stride(t), back = pc__order_back(&order);
+    const pc__index_attributes attributes = {.dim = (int)back.dim[dim], .skip = -1};
+    pc_tensor *picked = PC__CALL(index_select, &attributes, pc_permute(t, order), places);
+    return pc_contiguous(pc_permute(picked, back));
+}
+
 pc_tensor *pc_index_select(pc_tensor *a, int dim, pc_tensor *index)
 {
     PC__NEED_OR(NULL, a);
@@ -63,8 +79,11 @@ pc_tensor *pc_index_select(pc_tensor *a, int dim, pc_tensor *index)
     PC_SCOPE {
         pc_tensor *places = pc__places("index_select", pc_reshape(index, PC_SHAPE(-1)));
         pc_tensor *list = a->ndim ? a : pc_reshape(a, PC_SHAPE(1));
-        pc_tensor *picked = PC__CALL(index_select, &attributes,
-                                     list ? pc__pickable(list, picked_of(list, attributes.dim, index)) : NULL, places);
+        pc_tensor *picked = !list || !places ? NULL
+                            : is_picked_as_it_lies(list, attributes.dim, index)
+                                ? picked_as_it_lies(list, attributes.dim, places)
+                                : PC__CALL(index_select, &attributes,
+                                           pc__pickable(list, picked_of(list, attributes.dim, index)), places);
         result = pc_keep(a->ndim ? picked : pc_reshape(picked, PC_SHAPE_SCALAR));
     }
     return result;

@@ -247,9 +247,13 @@ static pc_tensor *triangle(const char *who, pc_tensor *a, int64_t diagonal, bool
     const double shift = (double)PC__MIN(PC__MAX(diagonal, -n - 1), m + 1);
     pc_tensor *result = NULL;
     PC_SCOPE {
-        pc_tensor *row = pc_unsqueeze(pc_arange(shift, shift + (double)n, 1, PC_I64, device), 1);
-        pc_tensor *column = pc_arange(0, (double)m, 1, PC_I64, device);
-        pc_tensor *kept = !row ? NULL : is_upper ? pc_ge(column, row) : pc_le(column, row);
+        /* The mask lies as a does. */
+        const bool columns = a->strides[a->ndim - 2] < a->strides[a->ndim - 1];
+        pc_tensor *row = pc_unsqueeze(pc_arange(shift, shift + (double)n, 1, PC_I64, device), !columns);
+        pc_tensor *column = pc_unsqueeze(pc_arange(0, (double)m, 1, PC_I64, device), columns);
+        pc_tensor *kept = !row || !column ? NULL : is_upper ? pc_ge(column, row) : pc_le(column, row);
+        if (kept && columns)
+            kept = pc_transpose(kept, 0, 1);
         if (kept)
             result = pc_keep(pc_where(kept, a, pc_scalar(0, a->dtype, device)));
     }

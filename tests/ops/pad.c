@@ -133,7 +133,43 @@ static void long_sums(void **state)
     assert_no_leak();
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(refuses), cmocka_unit_test(long_sums)};
+/* Every set of dimensions, in any memory order, with gaps, and with dimensions of one element between them. */
+static void any_order(void **state)
+{
+    (void)state;
+    enum { SIDE = 3, COUNT = SIDE * 1 * 5 * 4 };
+    PC_SCOPE {
+        pc_tensor *x = pc_reshape(pc_arange(0, COUNT, 1, PC_I32, test_device()), PC_SHAPE(SIDE, 1, 5, 4));
+        pc_tensor *gaps = pc_slice(pc_cat((pc_tensor *[]){x, x}, 2, 2), 2, 0, 10, 2);
+        pc_tensor *const views[] = {x, pc_permute(x, PC_SHAPE(2, 0, 3, 1)), pc_permute(x, PC_SHAPE(3, 2, 1, 0)), gaps,
+                                    pc_permute(gaps, PC_SHAPE(1, 3, 0, 2))};
+        for (int v = 0; v < 5; v++)
+            for (unsigned mask = 0; mask < 16; mask++) {
+                pc_shape dims = {.ndim = 0};
+                const pc_shape shape = pc_tensor_shape(views[v]);
+                int32_t from[COUNT], to[COUNT];
+                for (int d = 0; d < 4; d++)
+                    if (mask >> d & 1)
+                        dims.dim[dims.ndim++] = d;
+                assert_ok(pc_read(views[v], from, sizeof from));
+                assert_ok(pc_read(pc_flip(views[v], dims), to, sizeof to));
+                for (int i = 0; i < COUNT; i++) {
+                    int64_t place = 0, stride = 1, rest = i;
+                    for (int d = 3; d >= 0; d--) {
+                        const int64_t at = rest % shape.dim[d];
+                        place += (mask >> d & 1 ? shape.dim[d] - 1 - at : at) * stride;
+                        stride *= shape.dim[d];
+                        rest /= shape.dim[d];
+                    }
+                    assert_int_equal(to[i], from[place]);
+                }
+            }
+    }
+    assert_no_leak();
+}
+
+static const struct CMUnitTest tests[] = {cmocka_unit_test(refuses), cmocka_unit_test(long_sums),
+                                          cmocka_unit_test(any_order)};
 
 int main(void)
 {

@@ -150,9 +150,11 @@ static void start_row(const putting *p, char *to, const char *base, int64_t n)
 static void sum_halves(const putting *p, char *to, const char *base, const char *from, const int64_t *entry,
                        int64_t entries, int64_t n)
 {
-    float sum[TOGETHER] = {0}, one[TOGETHER];
+    float sum[TOGETHER], one[TOGETHER];
     if (base)
         pc__load_halves(sum, base, n, p->is_f16);
+    else
+        memset(sum, 0, (size_t)n * sizeof *sum);
     for (int64_t k = 0; k < entries; k++) {
         pc__load_halves(one, from + (size_t)(entry[k] * p->row) * p->bytes, n, p->is_f16);
         add_float(sum, one, n);
@@ -181,6 +183,46 @@ static void put_row(const putting *p, int64_t outer, int64_t place, pc__entries 
         start_row(p, to + skip, base ? base + skip : NULL, n);
         for (int64_t k = 0; k < entries; k++)
             p->add(to + skip, from + (size_t)(entry[k] * p->row) * p->bytes + skip, n);
+    }
+}
+
+#define AS_IS(x) (x)
+#define BF16_OF(x) pc__bf16_float((pc_bf16){x})
+#define F16_OF(x) pc__f16_float((pc_f16){x})
+#define BITS_BF16(x) pc__bf16_of(x).bits
+#define BITS_F16(x) pc__f16_of(x).bits
+
+/* Rows of one number, of places [place, end). */
+#define SUM_NUMBERS(name, T, FLOAT, BITS)                                                                              \
+    static void sum_##name(const putting *p, int64_t outer, int64_t place, int64_t end)                                \
+    {                                                                                                                  \
+        const T *from = (const T *)(const void *)p->from + outer * p->count;                                           \
+        const T *base = p->base ? (const T *)(const void *)p->base + outer * p->n : NULL;                              \
+        T *to = (T *)(void *)p->to + outer * p->n;                                                                     \
+        for (int64_t i = place; i < end; i++) {                                                                        \
+            const int64_t first = p->by.start[i], last = p->by.start[i + 1];                                           \
+            if (first == last) {                                                                                       \
+                to[i] = base ? base[i] : 0;                                                                            \
+                continue;                                                                                              \
+            }                                                                                                          \
+            float sum = base ? FLOAT(base[i]) : 0;                                                                     \
+            for (int64_t k = first; k < last; k++)                                                                     \
+                sum += FLOAT(from[p->by.order[k]]);                                                                    \
+            to[i] = BITS(sum);                                                                                         \
+        }                                                                                                              \
+    }
+SUM_NUMBERS(f32, float, AS_IS, AS_IS)
+SUM_NUMBERS(bf16, uint16_t, BF16_OF, BITS_BF16)
+SUM_NUMBERS(f16, uint16_t, F16_OF, BITS_F16)
+
+static void sum_piece(void *context, int64_t piece)
+{
+    const putting *p = context;
+    const int64_t end = PC__MIN((piece + 1) * p->together, p->all);
+    for (int64_t r = piece * p->together, many; r < end; r += many) {
+        const int64_t outer = r / p->n, place = r - outer * p->n;
+        many = PC__MIN(end - r, p->n - place);
+        (!p->half ? sum_f32 : p->is_f16 ? sum_f16 : sum_bf16)(p, outer, place, place + many);
     }
 }
 
@@ -223,7 +265,8 @@ static pc_status put(const pc_call *call, const pc_tensor *base, const pc_tensor
     p.all = pc__outer_of(to, a->dim) * p.n;
     p.together = PC__MAX(PIECE / (p.row * (int64_t)p.bytes), 1);
     const int64_t work = (pc_tensor_count(to) + pc_tensor_count(from)) * (int64_t)(4 * p.bytes) + p.all * 16;
-    pc__parallel(pc__threads(work), (p.all + p.together - 1) / p.together, put_piece, &p);
+    const bool numbers = p.row == 1 && add == add_float && !p.by.places;
+    pc__parallel(pc__threads(work), (p.all + p.together - 1) / p.together, numbers ? sum_piece : put_piece, &p);
     pc__free(p.by.start);
     return PC_OK;
 }
