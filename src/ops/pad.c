@@ -176,19 +176,49 @@ pc_tensor *pc_roll(pc_tensor *a, pc_shape shifts, pc_shape dims)
 
 /* --- repeating --- */
 
-/* NULL flows. */
-static pc_tensor *repeat_dim(pc_tensor *a, int dim, int64_t times)
+enum { AT_ONCE = (PC_MAX_DIMS - 1) / 2 }; /* dimensions repeated by one copy: each has two there */
+
+/* As [..., times, what is repeated, times, what is repeated], expanded along the times and copied. NULL flows. */
+static pc_tensor *repeat_some(pc_tensor *a, const int64_t *times)
 {
-    if (!a || times == 1)
-        return a;
-    pc_shape shape = pc_tensor_shape(a), whole = shape;
-    whole.dim[dim] *= times;
-    if (times == 0)
-        return pc_slice(a, dim, 0, 0, 1);
-    pc_shape line = {.ndim = 3, .dim = {pc__count(dim, a->shape), 1, pc__count(a->ndim - dim, a->shape + dim)}};
-    pc_tensor *rows = pc_reshape(a, line);
-    line.dim[1] = times;
-    return rows ? pc_reshape(pc_expand(rows, line), whole) : NULL;
+    if (!a)
+        return NULL;
+    pc_shape whole = pc_tensor_shape(a), once = {.ndim = 1, .dim = {1}}, all = once;
+    for (int i = 0; i < a->ndim; i++) {
+        if (times[i] > 1) {
+            once.dim[once.ndim++] = 1;
+            once.dim[once.ndim++] = 1;
+            all.dim[all.ndim++] = times[i];
+            all.dim[all.ndim++] = 1;
+        }
+        once.dim[once.ndim - 1] *= a->shape[i];
+        all.dim[all.ndim - 1] *= a->shape[i];
+        whole.dim[i] *= times[i];
+    }
+    pc_tensor *view = pc_reshape(a, once);
+    return view ? pc_reshape(pc_expand(view, all), whole) : NULL;
+}
+
+/* Those behind first. */
+static pc_tensor *repeat_all(pc_tensor *a, const pc_shape *times)
+{
+    int64_t now[PC_MAX_DIMS];
+    int some = 0;
+    for (int i = 0; i < times->ndim; i++)
+        now[i] = 1;
+    for (int i = times->ndim - 1; a && i >= 0; i--) {
+        now[i] = PC__MAX(times->dim[i], 1);
+        some += now[i] > 1;
+        if (times->dim[i] == 0)
+            a = pc_slice(a, i, 0, 0, 1);
+        if (some < AT_ONCE && (i > 0 || !some))
+            continue;
+        a = repeat_some(a, now);
+        for (int j = i; j < times->ndim; j++)
+            now[j] = 1;
+        some = 0;
+    }
+    return a;
 }
 
 pc_tensor *pc_repeat(pc_tensor *a, pc_shape times)
@@ -211,9 +241,7 @@ pc_tensor *pc_repeat(pc_tensor *a, pc_shape times)
         return NULL;
     pc_tensor *result = NULL;
     PC_SCOPE {
-        pc_tensor *t = pc_reshape(a, shape);
-        for (int i = times.ndim - 1; i >= 0; i--)
-            t = repeat_dim(t, i, times.dim[i]);
+        pc_tensor *t = repeat_all(pc_reshape(a, shape), &times);
         const bool is_new = t && t->storage != a->storage && pc__is_contiguous(t);
         result = t ? pc_keep(is_new ? t : pc_clone(t)) : NULL;
     }

@@ -168,8 +168,41 @@ static void any_order(void **state)
     assert_no_leak();
 }
 
+/* More repeated dimensions than one copy takes, with single ones between them. */
+static void many_repeated(void **state)
+{
+    (void)state;
+    static const int64_t times[][6] = {
+        {2, 2, 3, 2, 2, 2}, {1, 2, 1, 3, 1, 2}, {3, 1, 1, 1, 2, 1}, {2, 1, 0, 2, 2, 2}, {1, 1, 1, 1, 1, 1}};
+    const pc_shape shape = PC_SHAPE(2, 3, 1, 2, 1, 2);
+    for (int k = 0; k < 5; k++)
+        PC_SCOPE {
+            pc_shape by = {.ndim = 6}, whole = {.ndim = 6};
+            int64_t count = 1;
+            for (int d = 0; d < 6; d++) {
+                by.dim[d] = times[k][d];
+                whole.dim[d] = shape.dim[d] * by.dim[d];
+                count *= whole.dim[d];
+            }
+            pc_tensor *x = pc_reshape(pc_arange(0, 24, 1, PC_I32, test_device()), shape), *y = pc_repeat(x, by);
+            int32_t to[24 * 96];
+            assert_int_equal(pc_tensor_count(y), count);
+            assert_ok(pc_read(y, to, (size_t)count * sizeof *to));
+            for (int64_t i = 0; i < count; i++) {
+                int64_t place = 0, stride = 1, rest = i;
+                for (int d = 5; d >= 0; d--) {
+                    place += rest % whole.dim[d] % shape.dim[d] * stride;
+                    stride *= shape.dim[d];
+                    rest /= whole.dim[d];
+                }
+                assert_int_equal(to[i], place);
+            }
+        }
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {cmocka_unit_test(refuses), cmocka_unit_test(long_sums),
-                                          cmocka_unit_test(any_order)};
+                                          cmocka_unit_test(any_order), cmocka_unit_test(many_repeated)};
 
 int main(void)
 {

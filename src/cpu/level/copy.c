@@ -244,30 +244,45 @@ PC__KERNEL(saxpy)
     return pc__each_run(call, runs, 2);
 }
 
+/* Numbers of a thread's claim. */
+enum { COUNTED = 1 << 15 };
+
+typedef struct counting {
+    const pc__arange_attributes *a;
+    pc_tensor *to;
+} counting;
+
+#define COUNT(T, AS)                                                                                                   \
+    for (int64_t i = first; i < end; i++)                                                                              \
+        ((T *)data)[i] = (T)AS(a->start + (double)i * a->step);                                                        \
+    break
+#define WHOLE (int64_t)
+
+static void count_piece(void *context, int64_t piece)
+{
+    const counting *c = context;
+    const pc__arange_attributes *a = c->a;
+    void *data = pc__data(c->to);
+    const int64_t first = piece * COUNTED, end = PC__MIN(first + COUNTED, c->to->shape[0]);
+    switch ((pc_dtype)c->to->dtype) {
+    case PC_U8:
+        COUNT(uint8_t, WHOLE);
+    case PC_I32:
+        COUNT(int32_t, WHOLE);
+    case PC_I64:
+        COUNT(int64_t, );
+    case PC_F32:
+        COUNT(float, );
+    default:
+        COUNT(double, );
+    }
+}
+
 PC__KERNEL(arange)
 {
     (void)stream;
-    const pc__arange_attributes *a = call->attributes;
-    pc_tensor *t = call->out[0];
-    void *data = pc__data(t);
-    for (int64_t i = 0, n = t->shape[0]; i < n; i++) {
-        double v = a->start + (double)i * a->step;
-        switch ((pc_dtype)t->dtype) {
-        case PC_U8:
-            ((uint8_t *)data)[i] = (uint8_t)(int64_t)v;
-            break;
-        case PC_I32:
-            ((int32_t *)data)[i] = (int32_t)(int64_t)v;
-            break;
-        case PC_I64:
-            ((int64_t *)data)[i] = (int64_t)v;
-            break;
-        case PC_F32:
-            ((float *)data)[i] = (float)v;
-            break;
-        default:
-            ((double *)data)[i] = v;
-        }
-    }
+    const int64_t n = call->out[0]->shape[0];
+    pc__parallel(pc__threads(4 * n), (n + COUNTED - 1) / COUNTED, count_piece,
+                 &(counting){call->attributes, call->out[0]});
     return PC_OK;
 }
