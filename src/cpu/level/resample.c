@@ -43,9 +43,7 @@ static const real *sum_rows(const pc__resampling *s, int64_t plane, int64_t i, r
 /* Of single numbers. */
 static void sum_line(const pc__places *p, const real *restrict x, real *restrict y)
 {
-    for (int64_t j = 0; p->copies && j < p->n; j++)
-        y[j] = x[p->first[j]];
-    for (int64_t j = 0; !p->copies && j < p->n; j++) {
+    for (int64_t j = 0; j < p->n; j++) {
         const int64_t begin = p->at[j], count = p->at[j + 1] - begin;
         const double *weight = p->weight + begin;
         const real *from = x + p->first[j];
@@ -59,7 +57,7 @@ static void sum_line(const pc__places *p, const real *restrict x, real *restrict
 static bool are_pairs(const pc__resampling *s)
 {
     enum { FEW = 8 };
-    if (s->inner > FEW || (s->inner == 1 && s->columns.copies) || s->w > INT32_MAX / FEW)
+    if (s->inner > FEW || s->w > INT32_MAX / FEW)
         return false;
     for (int64_t j = 0; j < s->columns.n; j++)
         if ((uint64_t)(s->columns.at[j + 1] - s->columns.at[j] - 1) > 1)

@@ -22,7 +22,9 @@ typedef struct pc__resampling {
 
 #define pc__resample_f32 PC__K(resample_f32)
 #define pc__resample_f64 PC__K(resample_f64)
+#define pc__resample_copies PC__K(resample_copies)
 pc_status pc__resample_f32(const pc__resampling *s);
 pc_status pc__resample_f64(const pc__resampling *s);
+void pc__resample_copies(const pc__resampling *s, size_t bytes); /* of an element, where rows and columns are copies */
 
 #endif

@@ -44,7 +44,7 @@ static pc__places places_of(const pc__axis *axis, bool backward)
     return p;
 }
 
-static pc_status resample(const pc_call *call, bool backward)
+static pc_status resample(pc_stream *stream, const pc_call *call, bool backward, pc__kernel kernel)
 {
     const pc__resample_attributes *a = call->attributes;
     const pc_tensor *x = call->in[0];
@@ -58,8 +58,14 @@ static pc_status resample(const pc_call *call, bool backward)
         return PC_OK;
     s.rows = places_of(&a->axis[0], backward);
     s.columns = places_of(&a->axis[1], backward);
-    pc_status status = PC_ERR_MEMORY;
-    if (s.rows.first && s.columns.first)
+    pc_status status = PC_OK;
+    if (!s.rows.first || !s.columns.first)
+        status = PC_ERR_MEMORY;
+    else if (s.rows.copies && s.columns.copies)
+        pc__resample_copies(&s, pc_dtype_size((pc_dtype)x->dtype));
+    else if (pc__is_half((pc_dtype)x->dtype))
+        status = PC__K(in_floats)(stream, call, kernel);
+    else
         status = x->dtype == PC_F64 ? pc__resample_f64(&s) : pc__resample_f32(&s);
     pc__free(s.rows.first);
     pc__free(s.columns.first);
@@ -68,12 +74,10 @@ static pc_status resample(const pc_call *call, bool backward)
 
 PC__KERNEL(resample)
 {
-    (void)stream;
-    return resample(call, false);
+    return resample(stream, call, false, PC__K(op_resample));
 }
 
 PC__KERNEL(resample_backward)
 {
-    (void)stream;
-    return resample(call, true);
+    return resample(stream, call, true, PC__K(op_resample_backward));
 }
