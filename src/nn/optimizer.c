@@ -14,8 +14,10 @@ static pc_status take(void *context, const char *name, pc__named *parameter)
 {
     pc_optimizer *o = context;
     for (int i = 0; i < o->count; i++) {
-        if (o->parameters[i] == parameter->object)
+        if (o->parameters[i] == parameter->object) {
+            o->apart[i] |= parameter->apart;
             return PC_OK;
+        }
         if (pc__overlap(o->parameters[i], parameter->object) != PC__APART)
             return pc__fail(PC_ERR_ARGUMENT,
                             "pc_%s: the parameters \"%s\" and \"%s\" are two tensors that share memory; register one "
@@ -23,8 +25,9 @@ static pc_status take(void *context, const char *name, pc__named *parameter)
                             o->name, o->names[i].name, name);
     }
     snprintf(o->names[o->count].name, sizeof o->names[o->count].name, "%s", name);
+    o->apart[o->count] = parameter->apart;
+    o->some_apart |= parameter->apart;
     o->parameters[o->count++] = pc_tensor_retain(parameter->object);
-    o->apart |= parameter->apart;
     return PC_OK;
 }
 
@@ -43,11 +46,12 @@ pc_optimizer *pc__optimizer_new(pc_module *module, const char *name, int slots, 
     const size_t n = (size_t)count;
     o->parameters = pc__calloc(n, sizeof *o->parameters);
     o->names = pc__calloc(n, sizeof *o->names);
+    o->apart = pc__calloc(n, sizeof *o->apart);
     o->group = pc__calloc(n, sizeof *o->group);
     o->lined = pc__calloc(n, sizeof *o->lined);
     o->state = pc__calloc(n * (size_t)slots, sizeof *o->state);
     o->work = pc__calloc(n * (size_t)(2 + slots) + PC__STEP_EXTRAS, sizeof *o->work);
-    if (o->parameters && o->names && o->group && o->lined && o->state && o->work &&
+    if (o->parameters && o->names && o->apart && o->group && o->lined && o->state && o->work &&
         pc__module_visit(module, take, o) == PC_OK && pc__optimizer_make_state(o) == PC_OK)
         return o;
     pc_optimizer_free(o);
@@ -69,6 +73,7 @@ void pc_optimizer_free(pc_optimizer *o)
     pc_tensor_free(o->clip);
     pc__free(o->parameters);
     pc__free(o->names);
+    pc__free(o->apart);
     pc__free(o->group);
     pc__free(o->lined);
     pc__free(o->state);
@@ -141,10 +146,27 @@ pc_status pc__optimizer_allows(const char *who, const char *what)
     return recorded ? pc__graph_allows_host(who, what) : PC_OK;
 }
 
+/* The norm of what this rank counts of the gradients lined up. */
+static pc_status measure_part(pc_optimizer *o, int used)
+{
+    if (!o->elsewhere)
+        return used ? pc__gradient_norm(o->clip, o->work + used, used, o->clip_norm) : pc_fill(o->clip, 0);
+    pc_tensor **counted = pc__alloc((size_t)PC__MAX(used, 1) * sizeof *counted);
+    if (!counted)
+        return PC_ERR_MEMORY;
+    int n = 0;
+    for (int k = 0; k < used; k++)
+        if (!o->elsewhere[o->lined[k]])
+            counted[n++] = o->work[used + k];
+    const pc_status status = n ? pc__gradient_norm(o->clip, counted, n, o->clip_norm) : pc_fill(o->clip, 0);
+    pc__free(counted);
+    return status;
+}
+
 /* The norm of all gradients, in front of the step that takes them times its factor. */
 static pc_status measure_norm(pc_optimizer *o, int used)
 {
-    if (o->apart && !o->whole_norm)
+    if (o->some_apart && !o->whole_norm)
         return pc__fail(
             PC_ERR_STATE,
             "pc_optimizer_step: the network is cut up among ranks, each of which would clip by its own part's "
@@ -158,8 +180,8 @@ static pc_status measure_norm(pc_optimizer *o, int used)
         if (!o->clip)
             return pc_error_last()->status;
     }
-    PC__TRY(used ? pc__gradient_norm(o->clip, o->work + used, used, o->clip_norm) : pc_fill(o->clip, 0));
-    return o->whole_norm ? o->whole_norm(o->whole, o->clip, o->clip_norm) : PC_OK;
+    PC__TRY(measure_part(o, used));
+    return o->whole_norm ? o->whole_norm(o) : PC_OK;
 }
 
 /* The call with what the attributes ask for behind its n lists of tensors. */

@@ -20,12 +20,15 @@ struct pc_optimizer {
     double clip_norm;       /* the most; 0: gradients are taken as they are */
     pc_tensor *clip;        /* float64 [2], what pc__gradient_norm leaves; NULL: not yet */
     bool is_part;           /* of the module's parameters others have other parts */
-    bool apart;             /* of some of its parameters others have other parts (pc__named) */
+    bool *apart;            /* count: others have other parts of it (pc__named) */
+    bool some_apart;        /* of at least one */
     bool hosted;            /* state lies in pinned host memory (pc__storage_hosted) */
-    /* Where others have parts of the gradients: makes of clip, which has this part's norm, what all of them give; NULL: there
-     * are no others. */
-    pc_status (*whole_norm)(void *context, pc_tensor *clip, double most);
+    /* Where others have parts of the gradients: makes of o->clip, which has this part's norm, what all of them give; NULL:
+     * there are no others. Its context is o->whole. */
+    pc_status (*whole_norm)(pc_optimizer *o);
     void *whole;
+    const bool
+        *elsewhere; /* count: another rank counts this one's gradient, so this part's norm does not; NULL: none */
     /* count: where this rank has zeros in the place of no gradient, [1], above 0 where others had one; NULL each: it has one.
      * NULL: what watches the parameters says that of them (tensor/leaf_watch.h). */
     pc_tensor **others;

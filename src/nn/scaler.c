@@ -102,7 +102,7 @@ static pc_status unscale(pc_scaler *s, pc_optimizer *o)
                         "pc_scaler: the gradients are shared out over the ranks by pc_zero, and this "
                         "rank's alone do not tell whether a step is left out; train in bfloat16, "
                         "which needs no scaler");
-    if (o->apart)
+    if (o->some_apart)
         return pc__fail(PC_ERR_UNSUPPORTED,
                         "pc_scaler: the network is cut up among ranks, and this rank's gradients alone "
                         "do not tell whether a step is left out; train in bfloat16, which needs no "

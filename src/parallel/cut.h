@@ -42,8 +42,14 @@ pc_tensor *pc__sum_over(pc_group *group, pc_tensor *x);
 pc_tensor *pc__gather_over(pc_group *group, pc_tensor *x, int dim);
 pc_tensor *pc__own_part(pc_group *group, pc_tensor *x, int dim);
 
-/* cut_clip.c: clip, float64 [2], of the norm of this rank's gradients and its factor, becomes that of all ranks' gradients
- * together, where those in `same` are the same in all ranks. In a scope, without a record. All ranks call it. */
-pc_status pc__cut_norm(pc_group *group, pc_tensor **same, int count, pc_tensor *clip, double most);
+/* Gradients of a network that is cut: this rank's parts of them, and those that are the same in all ranks. */
+typedef struct pc__cut_gradients {
+    pc_tensor **part, **same;
+    int parts, sames;
+} pc__cut_gradients;
+
+/* cut_clip.c: clip, float64 [2], becomes the norm of all ranks' gradients together, and its factor; `most` is what that
+ * leaves at most. In a scope, without a record. All ranks call it. */
+pc_status pc__cut_norm(pc_group *group, const pc__cut_gradients *gradients, pc_tensor *clip, double most);
 
 #endif

@@ -9,41 +9,22 @@
 #include <paracord/ops.h>
 #include <paracord/tensor_parallel.h>
 
-/* Gradients that all ranks have alike, and the group of the others. */
-typedef struct search {
-    pc_group *group;
-    pc_tensor **same;
-    int count, room;
-} search;
-
-static pc_status sort(void *context, const char *name, pc__named *parameter)
+/* The square of their norm, float64 [1]. */
+static pc_tensor *squares(pc_tensor **gradients, int count, pc_device device, double most)
 {
-    search *s = context;
-    (void)name;
-    if (parameter->cut)
-        s->group = parameter->cut->group;
-    pc_tensor *gradient = parameter->cut ? NULL : pc_grad(parameter->object);
-    for (int i = 0; gradient && i < s->count; i++) /* under two names */
-        if (s->same[i] == gradient)
-            return PC_OK;
-    if (!gradient)
-        return PC_OK;
-    PC__TRY(pc__grow((void **)&s->same, &s->room, s->count, sizeof *s->same));
-    s->same[s->count++] = gradient;
-    return PC_OK;
+    pc_tensor *clip = pc_zeros(PC_SHAPE(2), PC_F64, device);
+    if (!clip || (count && pc__gradient_norm(clip, gradients, count, most) != PC_OK))
+        return NULL;
+    return pc_square(pc_slice(clip, 0, 0, 1, 1));
 }
 
-/* The squares of what is cut, of all ranks, and those of the rest once. */
-pc_status pc__cut_norm(pc_group *group, pc_tensor **gradients, int count, pc_tensor *clip, double most)
+/* The squares of what is cut, of all ranks, and those of the rest once: each by itself, since of a sum that is infinite
+ * nothing can be taken away again. */
+pc_status pc__cut_norm(pc_group *group, const pc__cut_gradients *g, pc_tensor *clip, double most)
 {
     const pc_device device = pc_tensor_device(clip);
-    pc_tensor *same = pc_zeros(PC_SHAPE(2), PC_F64, device), *norm = pc_slice(clip, 0, 0, 1, 1);
-    if (!same)
-        return pc_error_last()->status;
-    if (count)
-        PC__TRY(pc__gradient_norm(same, gradients, count, most));
-    pc_tensor *once = pc_square(pc_slice(same, 0, 0, 1, 1));
-    pc_tensor *cut = pc_clamp(pc_sub(pc_square(norm), once), 0, INFINITY);
+    pc_tensor *norm = pc_slice(clip, 0, 0, 1, 1), *once = squares(g->same, g->sames, device, most);
+    pc_tensor *cut = once ? squares(g->part, g->parts, device, most) : NULL;
     if (!cut)
         return pc_error_last()->status;
     PC__TRY(pc_group_all_reduce(group, cut, PC_GROUP_SUM));
@@ -53,17 +34,44 @@ pc_status pc__cut_norm(pc_group *group, pc_tensor **gradients, int count, pc_ten
     return pc_copy(pc_slice(clip, 0, 1, 2, 1), factor);
 }
 
-static pc_status whole_norm(void *context, pc_tensor *clip, double most)
+/* Of the ranks among which parameters are cut. */
+static pc_status find_group(void *group, const char *name, pc__named *parameter)
 {
-    search s = {0};
-    pc_status status = pc__module_each(context, sort, &s);
+    (void)name;
+    if (parameter->cut && parameter->cut->group->size > 1)
+        *(pc_group **)group = parameter->cut->group;
+    return PC_OK;
+}
+
+/* What is cut from the front of the list on, the rest from its end on. */
+static pc__cut_gradients sort(const pc_optimizer *o, pc_tensor **list)
+{
+    pc__cut_gradients g = {.part = list, .same = list + o->count};
+    for (int i = 0; i < o->count; i++) {
+        pc_tensor *gradient = o->elsewhere && o->elsewhere[i] ? NULL : pc_grad(o->parameters[i]);
+        if (gradient && o->apart[i])
+            g.part[g.parts++] = gradient;
+        else if (gradient)
+            *--g.same = gradient, g.sames++;
+    }
+    return g;
+}
+
+static pc_status whole_norm(pc_optimizer *o)
+{
+    pc_group *group = NULL;
+    PC__TRY(pc__module_each(o->whole, find_group, &group));
+    pc_tensor **list = group ? pc__alloc((size_t)PC__MAX(o->count, 1) * sizeof *list) : NULL;
+    if (!list)
+        return group ? PC_ERR_MEMORY : PC_OK;
+    const pc__cut_gradients gradients = sort(o, list);
+    pc_status status = PC_OK;
     PC_SCOPE {
         PC_NO_GRAD {
-            if (status == PC_OK && s.group && s.group->size > 1)
-                status = pc__cut_norm(s.group, s.same, s.count, clip, most);
+            status = pc__cut_norm(group, &gradients, o->clip, o->clip_norm);
         }
     }
-    pc__free(s.same);
+    pc__free(list);
     return status;
 }
 

@@ -6,11 +6,9 @@
 #include <paracord/no_grad.h>
 #include <paracord/ops.h>
 
-static pc_status add_up(pc_group *group, pc_tensor *clip, double most, pc_tensor *again)
+static pc_status add_up(pc_group *group, pc_tensor *clip, double most)
 {
     pc_tensor *norm = pc_slice(clip, 0, 0, 1, 1), *squares = pc_mul(norm, norm);
-    if (again)
-        squares = pc_sub(squares, again);
     PC__TRY(pc_group_all_reduce(group, squares, PC_GROUP_SUM));
     pc_tensor *all = pc_sqrt(squares);
     pc_tensor *factor =
@@ -19,12 +17,12 @@ static pc_status add_up(pc_group *group, pc_tensor *clip, double most, pc_tensor
     return pc_copy(pc_slice(clip, 0, 1, 2, 1), factor);
 }
 
-pc_status pc__norm_of_all(pc_group *group, pc_tensor *clip, double most, pc_tensor *again)
+pc_status pc__norm_of_all(pc_group *group, pc_tensor *clip, double most)
 {
     pc_status status = PC_OK;
     PC_SCOPE {
         PC_NO_GRAD {
-            status = add_up(group, clip, most, again);
+            status = add_up(group, clip, most);
         }
     }
     return status;

@@ -5,8 +5,7 @@
 #include <paracord/group.h>
 
 /* clip, float64 [2]: of this rank's norm and factor it makes those of all ranks' parts together. most: the norm that the
- * factor leaves at most. again, float64 [1] or NULL: the sum of squares of those that another rank counts too. All
- * ranks call it. */
-pc_status pc__norm_of_all(pc_group *group, pc_tensor *clip, double most, pc_tensor *again);
+ * factor leaves at most. All ranks call it. */
+pc_status pc__norm_of_all(pc_group *group, pc_tensor *clip, double most);
 
 #endif

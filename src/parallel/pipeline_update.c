@@ -133,18 +133,26 @@ static pc_status add_up(pc__tied *t)
     return status;
 }
 
-/* For the optimiser: of tied parameters the numbers above, of others what their watches have. */
+/* For the optimiser: of tied parameters the numbers above, of others what their watches have; and whose gradients the norm
+ * has of the lowest rank that has a copy. */
 static pc_status tell(const pc_pipeline *p, pc_optimizer *o)
 {
-    o->others = pc__calloc((size_t)PC__MAX(o->count, 1), sizeof *o->others);
-    if (!o->others)
+    const size_t count = (size_t)PC__MAX(o->count, 1);
+    o->others = pc__calloc(count, sizeof *o->others);
+    bool *elsewhere = o->others ? pc__calloc(count, sizeof *elsewhere) : NULL;
+    o->elsewhere = elsewhere;
+    if (!elsewhere)
         return PC_ERR_MEMORY;
     for (int i = 0; i < o->count; i++) {
         const pc__leaf_watch *watch = o->parameters[i]->watch;
         o->others[i] = watch && !watch->given ? watch->others : NULL;
-        for (int k = 0; k < p->tied_count; k++)
-            if (p->tied[k].parameter == o->parameters[i])
-                o->others[i] = p->tied[k].given ? NULL : p->tied[k].number;
+        for (int k = 0; k < p->tied_count; k++) {
+            const pc__tied *t = &p->tied[k];
+            if (t->parameter != o->parameters[i])
+                continue;
+            o->others[i] = t->given ? NULL : t->number;
+            elsewhere[i] |= pc_group_rank(t->group) > 0;
+        }
     }
     return PC_OK;
 }
@@ -152,43 +160,19 @@ static pc_status tell(const pc_pipeline *p, pc_optimizer *o)
 static void forget(pc_pipeline *p, pc_optimizer *o)
 {
     pc__free(o->others);
+    pc__free((bool *)o->elsewhere);
     o->others = NULL;
+    o->elsewhere = NULL;
     for (int i = 0; i < p->tied_count; i++) {
         pc_tensor_free(p->tied[i].number);
         p->tied[i].number = NULL;
     }
 }
 
-/* Squares that a rank before this one counts; NULL: there are none. */
-static pc_status squares_again(const pc_pipeline *p, pc_tensor **sum)
+static pc_status whole_norm(pc_optimizer *o)
 {
-    *sum = NULL;
-    for (int i = 0; i < p->tied_count; i++) {
-        if (!pc_group_rank(p->tied[i].group))
-            continue;
-        pc_tensor *g = p->tied[i].parameter->grad, *clip = pc_zeros(PC_SHAPE(2), PC_F64, pc_tensor_device(g));
-        PC__TRY(pc__gradient_norm(clip, &g, 1, 1));
-        pc_tensor *squares = pc_square(pc_slice(clip, 0, 0, 1, 1));
-        *sum = *sum ? pc_add(*sum, squares) : squares;
-        if (!*sum)
-            return pc_error_last()->status;
-    }
-    return PC_OK;
-}
-
-static pc_status whole_norm(void *context, pc_tensor *clip, double most)
-{
-    const pc_pipeline *p = context;
-    pc_status status = PC_OK;
-    PC_SCOPE {
-        PC_NO_GRAD {
-            pc_tensor *again;
-            status = squares_again(p, &again);
-            if (status == PC_OK)
-                status = pc__norm_of_all(p->group, clip, most, again);
-        }
-    }
-    return status;
+    const pc_pipeline *p = o->whole;
+    return pc__norm_of_all(p->group, o->clip, o->clip_norm);
 }
 
 pc_status pc_pipeline_update(pc_pipeline *pipeline, pc_optimizer *optimizer)

@@ -167,29 +167,33 @@ pc_module *pc_zero_part(pc_zero *zero)
 /* Of a network that is cut, what this rank's pieces have in all of its ranks. */
 static pc_status norm_of_network(const pc_zero *z, pc_tensor *clip, double most)
 {
-    pc_tensor **same = pc__alloc((size_t)z->piece_count * sizeof *same);
-    if (!same)
+    pc_tensor **list = pc__alloc((size_t)z->piece_count * sizeof *list);
+    if (!list)
         return PC_ERR_MEMORY;
-    int count = 0;
-    for (int i = 0; i < z->piece_count; i++)
-        if (!z->pieces[i].cut && z->pieces[i].weights->grad)
-            same[count++] = z->pieces[i].gradient;
+    pc__cut_gradients g = {.part = list, .same = list + z->piece_count};
+    for (int i = 0; i < z->piece_count; i++) {
+        const pc__piece *p = &z->pieces[i];
+        if (p->weights->grad && p->cut)
+            g.part[g.parts++] = p->gradient;
+        else if (p->weights->grad)
+            *--g.same = p->gradient, g.sames++;
+    }
     pc_status status = PC_OK;
     PC_SCOPE {
         PC_NO_GRAD {
-            status = pc__cut_norm(z->network, same, count, clip, most);
+            status = pc__cut_norm(z->network, &g, clip, most);
         }
     }
-    pc__free(same);
+    pc__free(list);
     return status;
 }
 
-static pc_status whole_norm(void *context, pc_tensor *clip, double most)
+static pc_status whole_norm(pc_optimizer *o)
 {
-    const pc_zero *z = context;
+    const pc_zero *z = o->whole;
     if (z->network)
-        PC__TRY(norm_of_network(z, clip, most));
-    return pc__norm_of_all(z->reducer.group, clip, most, NULL);
+        PC__TRY(norm_of_network(z, o->clip, o->clip_norm));
+    return pc__norm_of_all(z->reducer.group, o->clip, o->clip_norm);
 }
 
 pc_status pc__zero_step(pc_zero *zero, pc_optimizer *optimizer, pc_tensor *numbers)

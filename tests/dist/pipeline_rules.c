@@ -316,6 +316,38 @@ static void a_copy_that_its_stage_leaves_out(void **state)
         ranks_work(2, learn_tied_by_ddp, NULL);
 }
 
+/* An infinite gradient of a copy: the norm is infinite, so that no other parameter moves. */
+static void steps_by_no_norm(rank_work *r)
+{
+    pc_module *layer = square(4), *net = pc_module_of(&aside_class, {"0", layer}, {"b", square(5)});
+    RANK_OK(pc_module_to(net, r->device, PC_F32));
+    pc_pipeline *pipe = pc_pipeline(net, r->group, mean_square, NULL, .microbatches = 2);
+    RANK_TRUE(pipe);
+    pc_tensor *weight = pc_module_parameter(layer, "weight"), *other = pc_module_parameter(net, "b.weight");
+    RANK_OK(pc_pipeline_tie(pipe, weight));
+    pc_optimizer *sgd = clipped(net);
+    PC_SCOPE {
+        pc_tensor *x = inputs(r->device), *before = pc_clone(other);
+        double norm;
+        RANK_OK(pc_backward(pc_mul_scalar(pc_sum(weight), INFINITY)));
+        RANK_OK(pc_pipeline_step(pipe, x, x, NULL));
+        RANK_OK(pc_pipeline_update(pipe, sgd));
+        RANK_OK(pc_optimizer_gradient_norm(sgd, &norm));
+        RANK_TRUE(isinf(norm));
+        RANK_TRUE(pc_item(pc_max(pc_abs(pc_sub(other, before)))) == 0);
+    }
+    pc_optimizer_free(sgd);
+    pc_pipeline_free(pipe);
+    pc_module_free(net);
+}
+
+static void a_copy_whose_gradient_is_infinite(void **state)
+{
+    (void)state;
+    if (ranks_most() >= 2)
+        ranks_work(2, steps_by_no_norm, NULL);
+}
+
 static _Thread_local bool rests; /* the copy is in no loss of this rank's */
 
 static pc_tensor *by_both(pc_module *module, pc_tensor *x)
@@ -400,6 +432,7 @@ int main(void)
         cmocka_unit_test(one_parameter_in_two_stages),
         cmocka_unit_test(a_copy_that_its_stage_leaves_out),
         cmocka_unit_test(a_copy_that_nobody_uses),
+        cmocka_unit_test(a_copy_whose_gradient_is_infinite),
         cmocka_unit_test(copies_that_differ),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);

@@ -370,6 +370,44 @@ static void own_steps(rank_work *r)
     end(&t);
 }
 
+/* A gradient of what is not cut that is infinite: the norm is, its factor is 0, and that parameter alone is lost. */
+static void infinite_gradient(rank_work *r)
+{
+    twin both[2];
+    for (int k = 0; k < 2; k++) {
+        twin *t = &both[k];
+        RANK_OK(begin(t, k ? r->group : NULL, r->device));
+        RANK_OK(learn(t));
+        t->optimizer = pc_sgd(t->net, .lr = 0.1);
+        RANK_TRUE(t->optimizer);
+        RANK_OK(k ? pc_tensor_parallel_clip(t->net, t->optimizer, 0.1)
+                  : pc_optimizer_set_clip(t->optimizer, PC_CLIP_NORM, 0.1));
+        PC_NO_GRAD {
+            RANK_OK(pc_fill(pc_grad(pc_module_parameter(t->net, "2.bias")), INFINITY));
+        }
+        double norm;
+        RANK_OK(pc_optimizer_step(t->optimizer));
+        RANK_OK(pc_optimizer_gradient_norm(t->optimizer, &norm));
+        RANK_TRUE(isinf(norm));
+        PC_SCOPE {
+            PC_NO_GRAD {
+                pc_tensor *bias = pc_module_parameter(t->net, "2.bias");
+                RANK_TRUE(isnan(pc_item(pc_sum(bias))));
+                RANK_OK(pc_fill(bias, 1));
+            }
+        }
+    }
+    RANK_TRUE(all_apart(&both[0], &both[1], false) == 0);
+    end(&both[0]);
+    end(&both[1]);
+}
+
+static void gradients_without_end(void **state)
+{
+    (void)state;
+    every_number_of_ranks(infinite_gradient, NULL);
+}
+
 static void steps_of_one_rank_alone(void **state)
 {
     (void)state;
@@ -495,6 +533,7 @@ int main(void)
         cmocka_unit_test(loss_of_parts),
         cmocka_unit_test(errors),
         cmocka_unit_test(steps_of_one_rank_alone),
+        cmocka_unit_test(gradients_without_end),
         cmocka_unit_test(every_allocation_fails_once),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
