@@ -107,7 +107,8 @@ PC_API PC_MUST_USE pc_status pc_pipeline_step(pc_pipeline *pipeline, pc_tensor *
 PC_API void pc_pipeline_forget_shapes(pc_pipeline *pipeline);
 
 /* pc_optimizer_step of this rank's stage, by the norm of all stages' gradients where it clips by norm, as all ranks
- * then do. All ranks call it, those too whose stage is frozen or has no parameters (with an optimiser of none). Errors end
+ * then do; those of stages that are cut up by pc_tensor_parallel_clip (tensor_parallel.h), without which a cut one is
+ * PC_ERR_STATE. All ranks call it, those too whose stage is frozen or has no parameters (with an optimiser of none). Errors end
  * the group as those of a step. */
 PC_API PC_MUST_USE pc_status pc_pipeline_update(pc_pipeline *pipeline, pc_optimizer *optimizer);
 

@@ -163,14 +163,19 @@ static pc_status measure_part(pc_optimizer *o, int used)
     return status;
 }
 
+pc_status pc__optimizer_clips_whole(const pc_optimizer *o)
+{
+    if (!o->some_apart || o->whole_norm || !(o->clip_norm > 0))
+        return PC_OK;
+    return pc__fail(PC_ERR_STATE,
+                    "pc_optimizer_step: the network is cut up among ranks, each of which would clip by its own part's "
+                    "norm; pc_tensor_parallel_clip in the place of pc_optimizer_set_clip clips by the whole one's");
+}
+
 /* The norm of all gradients, in front of the step that takes them times its factor. */
 static pc_status measure_norm(pc_optimizer *o, int used)
 {
-    if (o->some_apart && !o->whole_norm)
-        return pc__fail(
-            PC_ERR_STATE,
-            "pc_optimizer_step: the network is cut up among ranks, each of which would clip by its own part's "
-            "norm; pc_tensor_parallel_clip in the place of pc_optimizer_set_clip clips by the whole one's");
+    PC__TRY(pc__optimizer_clips_whole(o));
     if (pc__optimizer_number_lost(o->clip)) {
         const pc_device device = o->count ? pc_tensor_device(o->parameters[0]) : pc_device_current();
         pc_tensor_free(o->clip);

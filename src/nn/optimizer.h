@@ -86,6 +86,9 @@ pc_status pc__optimizer_settle(pc_optimizer *o);
 /* The updates made are so many, whatever the device has counted: of an optimiser whose state comes from a file. */
 void pc__optimizer_adopt(pc_optimizer *o, int64_t updates);
 
+/* PC_OK unless a step would clip a network that is cut up among ranks by the norm of this rank's part. */
+pc_status pc__optimizer_clips_whole(const pc_optimizer *o);
+
 /* Until it is called with NULL, steps of this optimiser in this thread go into a recording of nn/step.c; those of
  * others are refused there. */
 void pc__optimizer_record(pc_optimizer *o);

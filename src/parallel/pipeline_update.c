@@ -169,26 +169,46 @@ static void forget(pc_pipeline *p, pc_optimizer *o)
     }
 }
 
+/* In the place of the optimiser's own way to a norm of several ranks (pc_tensor_parallel_clip's), which comes first. */
+typedef struct stage_norm {
+    const pc_pipeline *pipeline;
+    pc_status (*own)(pc_optimizer *o); /* NULL: the stage is whole */
+    void *whole;
+} stage_norm;
+
 static pc_status whole_norm(pc_optimizer *o)
 {
-    const pc_pipeline *p = o->whole;
-    return pc__norm_of_all(p->group, o->clip, o->clip_norm);
+    stage_norm *n = o->whole;
+    o->whole = n->whole;
+    const pc_status status = n->own ? n->own(o) : PC_OK;
+    o->whole = n;
+    return status == PC_OK ? pc__norm_of_all(n->pipeline->group, o->clip, o->clip_norm) : status;
+}
+
+static pc_status step(pc_pipeline *p, pc_optimizer *o)
+{
+    stage_norm n = {.pipeline = p, .own = o->whole_norm, .whole = o->whole};
+    if (p->stages > 1) {
+        o->whole_norm = whole_norm;
+        o->whole = &n;
+    }
+    const pc_status status = pc_optimizer_step(o);
+    o->whole_norm = n.own;
+    o->whole = n.whole;
+    return status;
 }
 
 pc_status pc_pipeline_update(pc_pipeline *pipeline, pc_optimizer *optimizer)
 {
     PC__NEED(pipeline);
     PC__NEED(optimizer);
-    pc_status status = PC_OK;
+    pc_status status = pc__optimizer_clips_whole(optimizer);
     for (int i = 0; i < pipeline->tied_count && status == PC_OK; i++)
         status = add_up(&pipeline->tied[i]);
     if (status == PC_OK && pipeline->tied_count)
         status = tell(pipeline, optimizer);
-    optimizer->whole_norm = pipeline->stages > 1 ? whole_norm : NULL;
-    optimizer->whole = pipeline;
     if (status == PC_OK)
-        status = pc_optimizer_step(optimizer);
-    optimizer->whole_norm = NULL;
+        status = step(pipeline, optimizer);
     forget(pipeline, optimizer);
     return pc__pipeline_end(pipeline, status);
 }

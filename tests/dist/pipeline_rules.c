@@ -348,6 +348,119 @@ static void a_copy_whose_gradient_is_infinite(void **state)
         ranks_work(2, steps_by_no_norm, NULL);
 }
 
+/* --- stages that are cut up --- */
+
+enum { GRID_WIDE = 8 };
+
+/* a twice, each time with another row layer behind it. */
+static pc_tensor *by_rows(pc_module *module, pc_tensor *x)
+{
+    pc_tensor *y = pc_forward_child(module, "b", pc_forward_child(module, "a", x));
+    return pc_forward_child(module, "c", pc_forward_child(module, "a", y));
+}
+
+static const pc_module_class rows_class = {.name = "Rows", .forward = by_rows};
+
+/* NULL: it is whole. */
+static pc_module *column_of(pc_group *group)
+{
+    pc_seed(1);
+    return group ? pc_column_linear(TIED_WIDTH, GRID_WIDE, group) : pc_linear(TIED_WIDTH, GRID_WIDE);
+}
+
+static pc_module *row_of(pc_group *group, int seed)
+{
+    pc_seed((uint64_t)seed);
+    return group ? pc_row_linear(GRID_WIDE, TIED_WIDTH, group) : pc_linear(GRID_WIDE, TIED_WIDTH);
+}
+
+static struct {
+    double norm[TIED_STEPS];
+    float column[GRID_WIDE * TIED_WIDTH], bias[2][TIED_WIDTH];
+} grid_want;
+
+static void learn_by_rows(void)
+{
+    pc_module *net = pc_module_of(&rows_class, {"a", column_of(NULL)}, {"b", row_of(NULL, 2)}, {"c", row_of(NULL, 3)});
+    assert_ok(pc_module_to(net, test_device(), PC_F32));
+    pc_optimizer *sgd = clipped(net);
+    for (int step = 0; step < TIED_STEPS; step++)
+        PC_SCOPE {
+            pc_tensor *x = inputs(test_device());
+            assert_ok(pc_backward(pc_mse(pc_forward(net, x), x)));
+            assert_ok(pc_optimizer_step(sgd));
+            assert_ok(pc_optimizer_gradient_norm(sgd, &grid_want.norm[step]));
+        }
+    assert_ok(pc_read(pc_module_parameter(net, "a.weight"), grid_want.column, sizeof grid_want.column));
+    assert_ok(pc_read(pc_module_parameter(net, "b.bias"), grid_want.bias[0], sizeof grid_want.bias[0]));
+    assert_ok(pc_read(pc_module_parameter(net, "c.bias"), grid_want.bias[1], sizeof grid_want.bias[1]));
+    pc_optimizer_free(sgd);
+    pc_module_free(net);
+}
+
+static bool all_near(const float *want, pc_tensor *got, int64_t n)
+{
+    float at[GRID_WIDE * TIED_WIDTH];
+    bool near = pc_read(got, at, (size_t)n * sizeof *at) == PC_OK;
+    for (int64_t i = 0; i < n && near; i++)
+        near = fabsf(at[i] - want[i]) <= 1e-6f;
+    return near;
+}
+
+/* Two stages of two parts each, with a cut parameter that both stages have. */
+static void learn_in_a_grid(rank_work *r)
+{
+    const int stage = r->rank / 2;
+    pc_group *parts, *stages;
+    RANK_OK(pc_group_split(r->group, stage, r->rank, &parts));
+    RANK_OK(pc_group_split(r->group, r->rank % 2, r->rank, &stages));
+    pc_module *net = pc_sequential(column_of(parts), row_of(parts, 2 + stage));
+    RANK_OK(pc_module_to(net, r->device, PC_F32));
+    pc_pipeline *pipe = pc_pipeline(net, stages, mean_square, NULL, .microbatches = 3);
+    RANK_TRUE(pipe);
+    RANK_OK(pc_pipeline_tie(pipe, pc_module_parameter(net, "0.weight")));
+    RANK_OK(pc_pipeline_tie(pipe, pc_module_parameter(net, "0.bias")));
+    pc_optimizer *sgd = clipped(net);
+    RANK_OK(pc_tensor_parallel_clip(net, sgd, 0.05));
+    for (int step = 0; step < TIED_STEPS; step++)
+        PC_SCOPE {
+            double norm;
+            pc_tensor *x = inputs(r->device);
+            RANK_OK(pc_pipeline_step(pipe, x, x, NULL));
+            RANK_OK(pc_pipeline_update(pipe, sgd));
+            RANK_OK(pc_optimizer_gradient_norm(sgd, &norm));
+            RANK_TRUE(fabs(norm - grid_want.norm[step]) <= 1e-6 * norm);
+        }
+    PC_SCOPE {
+        pc_tensor *column = pc_gather_from_group(pc_detach(pc_module_parameter(net, "0.weight")), parts, 0);
+        RANK_TRUE(all_near(grid_want.column, column, GRID_WIDE * TIED_WIDTH));
+        RANK_TRUE(all_near(grid_want.bias[stage], pc_module_parameter(net, "1.bias"), TIED_WIDTH));
+        pc_optimizer *other = clipped(net);
+        pc_tensor *x = inputs(r->device);
+        RANK_OK(pc_pipeline_step(pipe, x, x, NULL));
+        RANK_TRUE(pc_pipeline_update(pipe, other) == PC_ERR_STATE);
+        RANK_TRUE(strstr(pc_error_last()->message, "pc_tensor_parallel_clip in the place"));
+        pc_error_clear();
+        pc_optimizer_free(other);
+    }
+    pc_optimizer_free(sgd);
+    pc_pipeline_free(pipe);
+    pc_module_free(net);
+    (void)!pc_device_synchronize(r->device); /* the pipelines' groups have ended */
+    pc_error_clear();
+    pc_group_free(parts);
+    pc_group_free(stages);
+}
+
+static void one_norm_of_stages_and_parts(void **state)
+{
+    (void)state;
+    if (ranks_most() < 4)
+        return;
+    learn_by_rows();
+    ranks_work(4, learn_in_a_grid, NULL);
+}
+
 static _Thread_local bool rests; /* the copy is in no loss of this rank's */
 
 static pc_tensor *by_both(pc_module *module, pc_tensor *x)
@@ -434,6 +547,7 @@ int main(void)
         cmocka_unit_test(a_copy_that_nobody_uses),
         cmocka_unit_test(a_copy_whose_gradient_is_infinite),
         cmocka_unit_test(copies_that_differ),
+        cmocka_unit_test(one_norm_of_stages_and_parts),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
 }
