@@ -107,17 +107,18 @@ PC_API PC_MUST_USE pc_status pc_pipeline_step(pc_pipeline *pipeline, pc_tensor *
 PC_API void pc_pipeline_forget_shapes(pc_pipeline *pipeline);
 
 /* pc_optimizer_step of this rank's stage, by the norm of all stages' gradients where it clips by norm, as all ranks
- * then do; those of stages that are cut up by pc_tensor_parallel_clip (tensor_parallel.h), without which a cut one is
- * PC_ERR_STATE. All ranks call it, those too whose stage is frozen or has no parameters (with an optimiser of none). Errors end
- * the group as those of a step. */
+ * then do. Of a stage that is cut up among ranks this needs pc_tensor_parallel_clip (tensor_parallel.h), and is
+ * PC_ERR_STATE without. All ranks call it, those too whose stage is frozen or has no parameters (with an optimiser of
+ * none). A stage may have several optimisers, each for some of its parameters and with a call of its own: then all ranks
+ * make as many calls, and a norm is that of a call. Errors end the group as those of a step. */
 PC_API PC_MUST_USE pc_status pc_pipeline_update(pc_pipeline *pipeline, pc_optimizer *optimizer);
 
 /* A parameter that several stages have a copy of, such as a table of tokens in the first and the last one: all ranks
  * call it, those that have one with their copy, of one shape and dtype, others with NULL. All copies become that of
  * the lowest of these ranks. From now on pc_pipeline_update sums their gradients first, so that copies stay equal
- * where optimisers have the same settings, and a norm counts the sum once; where no stage has a
- * gradient of it, it is in no step. Errors as of pc_pipeline_new;
- * PC_ERR_SHAPE where copies differ. */
+ * where optimisers have the same settings, and a norm counts the sum once; where no stage has a gradient of it, it is in
+ * no step. Of a stage's optimisers it is the one that has the parameter whose update does so: the same call in all
+ * stages that have a copy. Errors as of pc_pipeline_new; PC_ERR_SHAPE where copies differ. */
 PC_API PC_MUST_USE pc_status pc_pipeline_tie(pc_pipeline *pipeline, pc_tensor *parameter);
 
 /* Before the group. */

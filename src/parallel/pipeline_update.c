@@ -133,6 +133,14 @@ static pc_status add_up(pc__tied *t)
     return status;
 }
 
+static bool steps(const pc_optimizer *o, const pc_tensor *parameter)
+{
+    for (int i = 0; i < o->count; i++)
+        if (o->parameters[i] == parameter)
+            return true;
+    return false;
+}
+
 /* For the optimiser: of tied parameters the numbers above, of others what their watches have; and whose gradients the norm
  * has of the lowest rank that has a copy. */
 static pc_status tell(const pc_pipeline *p, pc_optimizer *o)
@@ -204,7 +212,8 @@ pc_status pc_pipeline_update(pc_pipeline *pipeline, pc_optimizer *optimizer)
     PC__NEED(optimizer);
     pc_status status = pc__optimizer_clips_whole(optimizer);
     for (int i = 0; i < pipeline->tied_count && status == PC_OK; i++)
-        status = add_up(&pipeline->tied[i]);
+        if (steps(optimizer, pipeline->tied[i].parameter)) /* else it is another update that uses the sum up */
+            status = add_up(&pipeline->tied[i]);
     if (status == PC_OK && pipeline->tied_count)
         status = tell(pipeline, optimizer);
     if (status == PC_OK)

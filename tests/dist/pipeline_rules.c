@@ -348,6 +348,100 @@ static void a_copy_whose_gradient_is_infinite(void **state)
         ranks_work(2, steps_by_no_norm, NULL);
 }
 
+static _Thread_local bool rests; /* the copy is in no loss of this rank's */
+
+static pc_tensor *by_both(pc_module *module, pc_tensor *x)
+{
+    return pc_forward_child(module, "b", rests ? x : pc_forward_child(module, "0", x));
+}
+
+static const pc_module_class both_class = {.name = "Both", .forward = by_both};
+
+/* Of the first stage's loss, of none, of the last one's: momentum and decay move it with a gradient alone. */
+static void learn_tied_that_rests(rank_work *r)
+{
+    static const bool uses[][2] = {{true, false}, {false, false}, {false, true}, {false, false}, {true, true}};
+    const bool *by_ddp = r->context;
+    pc_group *own;
+    RANK_OK(pc_group_split(r->group, r->rank, 0, &own));
+    pc_module *layer = square(4), *net = pc_module_of(&both_class, {"0", layer}, {"b", square(5)});
+    RANK_OK(pc_module_to(net, r->device, PC_F32));
+    pc_ddp *ddp = *by_ddp ? pc_ddp(net, own) : NULL;
+    pc_pipeline *pipe = pc_pipeline(net, r->group, mean_square, NULL, .microbatches = 2, .ddp = ddp);
+    RANK_TRUE(pipe);
+    pc_tensor *weight = pc_module_parameter(layer, "weight");
+    RANK_OK(pc_pipeline_tie(pipe, weight));
+    pc_optimizer *sgd = pc_sgd(net, .lr = 0.1, .momentum = 0.9, .weight_decay = 0.1);
+    for (int step = 0; step < 5; step++)
+        PC_SCOPE {
+            pc_tensor *x = inputs(r->device), *before = pc_clone(weight);
+            rests = !uses[step][r->rank];
+            RANK_OK(pc_pipeline_step(pipe, x, x, NULL));
+            RANK_OK(pc_pipeline_update(pipe, sgd));
+            RANK_TRUE((pc_item(pc_max(pc_abs(pc_sub(weight, before)))) > 0) == (uses[step][0] || uses[step][1]));
+            pc_tensor *all = pc_zeros(PC_SHAPE(2 * TIED_WIDTH, TIED_WIDTH), PC_F32, r->device);
+            RANK_OK(pc_group_all_gather(r->group, all, pc_detach(weight)));
+            all = pc_sub(pc_slice(all, 0, 0, TIED_WIDTH, 1), pc_slice(all, 0, TIED_WIDTH, 2 * TIED_WIDTH, 1));
+            RANK_TRUE(pc_item(pc_max(pc_abs(all))) == 0);
+        }
+    pc_optimizer_free(sgd);
+    pc_pipeline_free(pipe);
+    pc_ddp_free(ddp);
+    pc_module_free(net);
+    pc_group_free(own);
+}
+
+static void a_copy_that_nobody_uses(void **state)
+{
+    (void)state;
+    for (int by_ddp = 0; by_ddp < 2 && ranks_most() >= 2; by_ddp++)
+        ranks_work(2, learn_tied_that_rests, &(bool){by_ddp});
+}
+
+/* An optimiser for each parameter, the tied one's first or last: as one for both, with a norm of each. */
+static void learn_tied_by_two(rank_work *r)
+{
+    float got[2][2][TIED_WIDTH * TIED_WIDTH];
+    double norm[2][2];
+    for (int by_two = 0; by_two < 2; by_two++) {
+        pc_module *net = pc_module_of(&both_class, {"0", square(4)}, {"b", square(5 + r->rank)});
+        RANK_OK(pc_module_to(net, r->device, PC_F32));
+        pc_pipeline *pipe = pc_pipeline(net, r->group, mean_square, NULL, .microbatches = 2);
+        pc_tensor *weights[2] = {pc_module_parameter(net, "0.weight"), pc_module_parameter(net, "b.weight")};
+        RANK_TRUE(pipe);
+        RANK_OK(pc_pipeline_tie(pipe, weights[0]));
+        pc_optimizer *sgd[2] = {NULL};
+        for (int i = 0; i <= by_two; i++) {
+            sgd[i] = pc_sgd(by_two ? pc_module_child(net, i) : net, .lr = 0.1, .momentum = 0.9);
+            RANK_OK(pc_optimizer_set_clip(sgd[i], PC_CLIP_NORM, 100));
+        }
+        for (int step = 0; step < 2; step++)
+            PC_SCOPE {
+                pc_tensor *x = inputs(r->device);
+                RANK_OK(pc_pipeline_step(pipe, x, x, NULL));
+                for (int i = 0; i <= by_two; i++)
+                    RANK_OK(pc_pipeline_update(pipe, sgd[step ? by_two - i : i]));
+            }
+        for (int i = 0; i < 2; i++) {
+            RANK_OK(pc_read(weights[i], got[by_two][i], sizeof got[by_two][i]));
+            if (sgd[i])
+                RANK_OK(pc_optimizer_gradient_norm(sgd[i], &norm[by_two][i]));
+            pc_optimizer_free(sgd[i]);
+        }
+        pc_pipeline_free(pipe);
+        pc_module_free(net);
+    }
+    RANK_TRUE(memcmp(got[0], got[1], sizeof got[0]) == 0);
+    RANK_TRUE(fabs(hypot(norm[1][0], norm[1][1]) - norm[0][0]) <= 1e-6 * norm[0][0]);
+}
+
+static void two_optimisers_of_a_stage(void **state)
+{
+    (void)state;
+    if (ranks_most() >= 2)
+        ranks_work(2, learn_tied_by_two, NULL);
+}
+
 /* --- stages that are cut up --- */
 
 enum { GRID_WIDE = 8 };
@@ -461,56 +555,6 @@ static void one_norm_of_stages_and_parts(void **state)
     ranks_work(4, learn_in_a_grid, NULL);
 }
 
-static _Thread_local bool rests; /* the copy is in no loss of this rank's */
-
-static pc_tensor *by_both(pc_module *module, pc_tensor *x)
-{
-    return pc_forward_child(module, "b", rests ? x : pc_forward_child(module, "0", x));
-}
-
-static const pc_module_class both_class = {.name = "Both", .forward = by_both};
-
-/* Of the first stage's loss, of none, of the last one's: momentum and decay move it with a gradient alone. */
-static void learn_tied_that_rests(rank_work *r)
-{
-    static const bool uses[][2] = {{true, false}, {false, false}, {false, true}, {false, false}, {true, true}};
-    const bool *by_ddp = r->context;
-    pc_group *own;
-    RANK_OK(pc_group_split(r->group, r->rank, 0, &own));
-    pc_module *layer = square(4), *net = pc_module_of(&both_class, {"0", layer}, {"b", square(5)});
-    RANK_OK(pc_module_to(net, r->device, PC_F32));
-    pc_ddp *ddp = *by_ddp ? pc_ddp(net, own) : NULL;
-    pc_pipeline *pipe = pc_pipeline(net, r->group, mean_square, NULL, .microbatches = 2, .ddp = ddp);
-    RANK_TRUE(pipe);
-    pc_tensor *weight = pc_module_parameter(layer, "weight");
-    RANK_OK(pc_pipeline_tie(pipe, weight));
-    pc_optimizer *sgd = pc_sgd(net, .lr = 0.1, .momentum = 0.9, .weight_decay = 0.1);
-    for (int step = 0; step < 5; step++)
-        PC_SCOPE {
-            pc_tensor *x = inputs(r->device), *before = pc_clone(weight);
-            rests = !uses[step][r->rank];
-            RANK_OK(pc_pipeline_step(pipe, x, x, NULL));
-            RANK_OK(pc_pipeline_update(pipe, sgd));
-            RANK_TRUE((pc_item(pc_max(pc_abs(pc_sub(weight, before)))) > 0) == (uses[step][0] || uses[step][1]));
-            pc_tensor *all = pc_zeros(PC_SHAPE(2 * TIED_WIDTH, TIED_WIDTH), PC_F32, r->device);
-            RANK_OK(pc_group_all_gather(r->group, all, pc_detach(weight)));
-            all = pc_sub(pc_slice(all, 0, 0, TIED_WIDTH, 1), pc_slice(all, 0, TIED_WIDTH, 2 * TIED_WIDTH, 1));
-            RANK_TRUE(pc_item(pc_max(pc_abs(all))) == 0);
-        }
-    pc_optimizer_free(sgd);
-    pc_pipeline_free(pipe);
-    pc_ddp_free(ddp);
-    pc_module_free(net);
-    pc_group_free(own);
-}
-
-static void a_copy_that_nobody_uses(void **state)
-{
-    (void)state;
-    for (int by_ddp = 0; by_ddp < 2 && ranks_most() >= 2; by_ddp++)
-        ranks_work(2, learn_tied_that_rests, &(bool){by_ddp});
-}
-
 static void ties_other_shapes(rank_work *r)
 {
     pc_module *net = pc_linear(4, r->rank ? 4 : 3);
@@ -547,6 +591,7 @@ int main(void)
         cmocka_unit_test(a_copy_that_nobody_uses),
         cmocka_unit_test(a_copy_whose_gradient_is_infinite),
         cmocka_unit_test(copies_that_differ),
+        cmocka_unit_test(two_optimisers_of_a_stage),
         cmocka_unit_test(one_norm_of_stages_and_parts),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
