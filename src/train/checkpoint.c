@@ -1,16 +1,34 @@
 /* checkpoint.c: a training's state into a file, and back. */
 #include "train/checkpoint.h"
 
+#include "dist/group.h"
 #include "io/file.h"
+#include "train/checkpoint_cut.h"
 #include "train/checkpoint_measured.h"
 #include "train/checkpoint_order.h"
 #include "train/checkpoint_pieces.h"
 
 /* The values go straight into it. */
-static pc_status put_tensor(pc__text *out, const pc_tensor *t)
+static pc_status put_whole(pc__text *out, const pc_tensor *t)
 {
     const size_t at = pc__checkpoint_put_room(out, t), bytes = (size_t)pc_tensor_count(t) * pc_dtype_size(t->dtype);
     return out->failed ? PC_ERR_MEMORY : pc_read(t, out->data + at, bytes);
+}
+
+/* Number i of them. What is cut is put together by all of its ranks. */
+static pc_status put_tensor(const pc__fit *fit, int i, pc__text *out)
+{
+    const pc_tensor *own = pc__checkpoint_of_network(fit, i);
+    const pc__cut *cut = pc__checkpoint_cut_of(fit, own);
+    pc_tensor *t = pc__checkpoint_tensor_at(fit, i);
+    pc_status status = PC_OK;
+    if (!cut)
+        return out ? put_whole(out, t) : PC_OK;
+    PC_SCOPE {
+        const pc_tensor *whole = pc__checkpoint_join(cut, t, pc_tensor_device(own));
+        status = !whole ? pc_error_last()->status : out ? put_whole(out, whole) : PC_OK;
+    }
+    return status;
 }
 
 static pc__checkpoint_epoch packed(const pc_epoch_result *r)
@@ -98,14 +116,13 @@ static void adopt(const pc__checkpoint_file *file, pc__fit *fit)
     pc_generator_set((pc_generator){h->seed, h->draws});
 }
 
-/* What is shared out is put by all ranks: in the one that writes, `out` is its file. */
-static pc_status put_stepped(const pc__fit *fit, pc__text *out)
+/* What is shared out, or cut, is put by all ranks: in the one that writes, `out` is its file. */
+static pc_status put_tensors(const pc__fit *fit, int count, pc__text *out)
 {
-    pc_status status = PC_OK;
-    if (fit->zero)
-        return pc__checkpoint_put_pieces(fit, out);
-    for (int i = 0; i < pc__checkpoint_stepped(fit) && status == PC_OK; i++)
-        status = put_tensor(out, pc__checkpoint_tensor_at(fit, i));
+    const int first = fit->zero ? pc__checkpoint_stepped(fit) : 0;
+    pc_status status = fit->zero ? pc__checkpoint_put_pieces(fit, out) : PC_OK;
+    for (int i = first; i < count && status == PC_OK; i++)
+        status = put_tensor(fit, i, out);
     return status;
 }
 
@@ -122,29 +139,35 @@ static pc_status put_head(pc__text *out, const pc__fit *fit, pc__checkpoint_head
     return failed ? PC_ERR_MEMORY : PC_OK;
 }
 
+/* Others wait for what is put together: they are told of what has failed here. */
+static pc_status put(const pc__fit *fit, pc__checkpoint_header *h, pc__text *out)
+{
+    pc_status status = out ? put_head(out, fit, h) : PC_OK;
+    status = status == PC_OK ? put_tensors(fit, (int)(h->tensors + h->kept), out) : status;
+    if (status != PC_OK && fit->network)
+        pc__group_fail(fit->network);
+    return status;
+}
+
 static pc_status save(const char *path, const pc__fit *fit, const char *settings)
 {
+    const bool writes = pc__fit_speaks(fit) && (!fit->network || fit->network->rank == 0);
     pc__checkpoint_header h = describe(fit, settings);
     pc__text out = {0};
-    pc_status status = put_head(&out, fit, &h);
-    status = status == PC_OK ? put_stepped(fit, &out) : status;
-    for (int i = pc__checkpoint_stepped(fit); i < h.tensors + h.kept && status == PC_OK; i++)
-        status = put_tensor(&out, pc__checkpoint_tensor_at(fit, i));
-    if (status == PC_OK) {
+    pc_status status = put(fit, &h, writes ? &out : NULL);
+    if (status == PC_OK && writes) {
         pc__checkpoint_seal(&out);
         status = pc__file_write(path, out.data, out.length);
     }
     pc__text_free(&out);
-    return status;
+    return pc__checkpoint_agree(fit, status);
 }
 
 pc_status pc__checkpoint_save(const char *path, pc__fit *fit, const char *settings)
 {
     PC__TRY(pc__fit_settle(fit));
     PC__TRY(pc__optimizer_settle(fit->optimizer));
-    if (pc__fit_speaks(fit))
-        return save(path, fit, settings);
-    return fit->zero ? put_stepped(fit, NULL) : PC_OK;
+    return save(path, fit, settings);
 }
 
 static pc_status take(const char *path, const pc__checkpoint_file *file, pc__fit *fit, const char *settings)
@@ -159,7 +182,8 @@ static pc_status take(const char *path, const pc__checkpoint_file *file, pc__fit
     PC__TRY(pc__checkpoint_check_tensors(path, file, fit, count));
     PC__TRY(fit->zero ? pc__checkpoint_take_pieces(path, file, &at, fit) : PC_OK);
     for (int i = first; i < count; i++)
-        PC__TRY(pc__checkpoint_take(path, file, &at, pc__checkpoint_tensor_at(fit, i), "a tensor"));
+        PC__TRY(pc__checkpoint_take_part(path, file, &at, pc__checkpoint_cut_of(fit, pc__checkpoint_of_network(fit, i)),
+                                         pc__checkpoint_tensor_at(fit, i), "a tensor"));
     adopt(file, fit);
     return PC_OK;
 }
@@ -167,10 +191,11 @@ static pc_status take(const char *path, const pc__checkpoint_file *file, pc__fit
 pc_status pc__checkpoint_load(const char *path, pc__fit *fit, const char *settings)
 {
     pc__checkpoint_file file;
-    PC__TRY(pc__checkpoint_open(path, &file));
-    pc_status status = take(path, &file, fit, settings);
+    pc_status status = pc__checkpoint_open(path, &file);
+    if (status == PC_OK)
+        status = take(path, &file, fit, settings);
     pc__checkpoint_close(&file);
-    return status;
+    return pc__checkpoint_agree(fit, status);
 }
 
 pc_status pc__checkpoint_look(const char *path, bool *finished)

@@ -10,7 +10,8 @@ enum { PC__SETTINGS_MOST = 1024 };
 /* The key of a line of settings that is not compared where the file has none. */
 #define PC__TEST_PICTURES "the set of test pictures"
 
-/* In all ranks, of which the one that speaks writes (and it alone may call it where nothing is shared out): write weights, optimiser state, the thread's generator, the position, the best epoch's weights where they are kept,
+/* In all ranks, of which the one that speaks writes, of a network that is cut up the one with the first part (and it alone may
+ * call it where nothing is shared out or cut): write weights, optimiser state, the thread's generator, the position, the best epoch's weights where they are kept,
  * and the loss curve; waits for the batches under way. `settings`: what must be the same for going on, one "name=value"
  * a line, below 1024 bytes. */
 pc_status pc__checkpoint_save(const char *path, pc__fit *fit, const char *settings);

@@ -3,6 +3,7 @@
 
 #include "nn/module.h"
 #include "nn/scaler.h"
+#include "train/checkpoint_cut.h"
 
 int pc__checkpoint_stepped(const pc__fit *fit)
 {
@@ -34,8 +35,7 @@ pc_tensor *pc__checkpoint_tensor_at(const pc__fit *fit, int i)
     return i < p.count ? p.tensor[i] : o->state[i - p.count];
 }
 
-/* The tensor of the network that number i is, or is kept of; NULL: it is the loss scaler's. */
-static pc_tensor *of_network(const pc__fit *fit, int i)
+pc_tensor *pc__checkpoint_of_network(const pc__fit *fit, int i)
 {
     const pc__parameters p = pc__fit_parameters(fit);
     const int all = pc__checkpoint_tensors(fit), trained = trained_count(fit), best = i - all;
@@ -64,24 +64,36 @@ static pc_status look(void *context, const char *name, pc__named *named)
 /* Words for number i of them. */
 static const char *name_of(const pc__fit *fit, int i, wanted *w)
 {
-    *w = (wanted){of_network(fit, i), "a tensor"};
+    *w = (wanted){pc__checkpoint_of_network(fit, i), "a tensor"};
     if (w->tensor)
         (void)!pc__module_visit_state(fit->net, look, w);
     return w->name;
 }
 
+static pc_status check(const char *path, const pc__checkpoint_file *file, const pc__fit *fit, int i, size_t *at)
+{
+    pc_tensor *own = pc__checkpoint_of_network(fit, i);
+    const pc_tensor *like = i < pc__checkpoint_stepped(fit) ? own : pc__checkpoint_tensor_at(fit, i);
+    const pc__cut *cut = pc__checkpoint_cut_of(fit, own);
+    const size_t here = *at;
+    pc__checkpoint_tensor is;
+    pc_status status = PC_OK;
+    wanted w;
+    PC_SCOPE {
+        like = cut ? pc__checkpoint_whole(cut, like) : like;
+        if (!like)
+            status = pc_error_last()->status;
+        else if (!pc__checkpoint_fits(file, at, like, &is))
+            status = pc__checkpoint_misfit(path, file, here, like, name_of(fit, i, &w));
+    }
+    return status;
+}
+
 pc_status pc__checkpoint_check_tensors(const char *path, const pc__checkpoint_file *file, const pc__fit *fit, int n)
 {
-    const int stepped = pc__checkpoint_stepped(fit);
     size_t at = 0;
-    for (int i = 0; i < n; i++) {
-        const pc_tensor *like = i < stepped ? of_network(fit, i) : pc__checkpoint_tensor_at(fit, i);
-        const size_t here = at;
-        pc__checkpoint_tensor is;
-        wanted w;
-        if (!pc__checkpoint_fits(file, &at, like, &is))
-            return pc__checkpoint_misfit(path, file, here, like, name_of(fit, i, &w));
-    }
+    for (int i = 0; i < n; i++)
+        PC__TRY(check(path, file, fit, i, &at));
     return at == file->tensor_bytes || file->header.kept > n - file->header.tensors
                ? PC_OK
                : pc__checkpoint_cut(path, file, "it has more tensors than the network");

@@ -1,6 +1,8 @@
 /* checkpoint_pieces.c: what ranks have pieces of, a bucket at a time: nobody has memory for all of it but the host that writes. */
 #include "train/checkpoint_pieces.h"
 
+#include "train/checkpoint_cut.h"
+
 #include "parallel/zero_state.h"
 #include "nn/optimizer.h"
 
@@ -46,12 +48,30 @@ static pc_status open_whole(whole *w, const pc__fit *fit)
     return w->at ? PC_OK : PC_ERR_MEMORY;
 }
 
+/* What the file has of t, which is of that parameter, goes to its place. */
+static pc_status put_at(const whole *w, int place, const pc_tensor *parameter, pc_tensor *t)
+{
+    const pc__cut *cut = pc__checkpoint_cut_of(w->fit, parameter);
+    pc_status status = PC_OK;
+    if (!cut && !w->out)
+        return PC_OK;
+    PC_SCOPE {
+        const pc_tensor *all = pc__checkpoint_join(cut, t, pc_tensor_device(t));
+        if (!all)
+            status = pc_error_last()->status;
+        else if (w->out)
+            status =
+                pc_read(all, w->out->data + w->at[place], (size_t)pc_tensor_count(all) * pc_dtype_size(all->dtype));
+    }
+    return status;
+}
+
 static pc_status put_frozen(whole *w)
 {
     for (int i = 0; i < w->all.count; i++) {
         pc_tensor *t = w->all.tensor[i];
         if (!is_shared_out(w, t))
-            PC__TRY(pc_read(t, w->out->data + w->at[i], (size_t)pc_tensor_count(t) * pc_dtype_size(t->dtype)));
+            PC__TRY(put_at(w, i, t, t));
     }
     return PC_OK;
 }
@@ -59,21 +79,24 @@ static pc_status put_frozen(whole *w)
 static pc_status put_rooms(whole *w)
 {
     const int slots = w->fit->optimizer->slots;
-    if (!w->out)
-        return PC_OK;
-    for (int i = 0; i < w->all.count * (1 + slots); i++)
-        w->at[i] = pc__checkpoint_put_room(w->out, w->all.tensor[i % w->all.count]);
-    return w->out->failed ? PC_ERR_MEMORY : put_frozen(w);
+    for (int i = 0; i < w->all.count * (1 + slots) && w->out; i++)
+        PC_SCOPE {
+            const pc_tensor *t = w->all.tensor[i % w->all.count];
+            const pc__cut *cut = pc__checkpoint_cut_of(w->fit, t);
+            t = cut ? pc__checkpoint_whole(cut, t) : t;
+            if (t)
+                w->at[i] = pc__checkpoint_put_room(w->out, t);
+            w->out->failed |= !t;
+        }
+    return w->out && w->out->failed ? PC_ERR_MEMORY : put_frozen(w);
 }
 
 static pc_status put(void *context, int parameter, pc_tensor *t)
 {
     const whole *w = context;
     const char *name;
-    if (!w->out)
-        return PC_OK;
-    const int place = place_of(w, pc__zero_parameter(w->fit->zero, parameter, &name));
-    return pc_read(t, w->out->data + w->at[place], (size_t)pc_tensor_count(t) * pc_dtype_size(t->dtype));
+    const pc_tensor *own = pc__zero_parameter(w->fit->zero, parameter, &name);
+    return put_at(w, place_of(w, own), own, t);
 }
 
 pc_status pc__checkpoint_put_pieces(const pc__fit *fit, pc__text *out)
@@ -92,8 +115,9 @@ static pc_status take(void *context, int parameter, pc_tensor *t)
 {
     const whole *w = context;
     const char *name;
-    size_t at = w->at[place_of(w, pc__zero_parameter(w->fit->zero, parameter, &name))];
-    return pc__checkpoint_take(w->path, w->file, &at, t, name);
+    const pc_tensor *own = pc__zero_parameter(w->fit->zero, parameter, &name);
+    size_t at = w->at[place_of(w, own)];
+    return pc__checkpoint_take_part(w->path, w->file, &at, pc__checkpoint_cut_of(w->fit, own), t, name);
 }
 
 static pc_status take_frozen(const whole *w)
@@ -101,7 +125,8 @@ static pc_status take_frozen(const whole *w)
     for (int i = 0; i < w->all.count; i++) {
         size_t at = w->at[i];
         if (!is_shared_out(w, w->all.tensor[i]))
-            PC__TRY(pc__checkpoint_take(w->path, w->file, &at, w->all.tensor[i], "a tensor"));
+            PC__TRY(pc__checkpoint_take_part(w->path, w->file, &at, pc__checkpoint_cut_of(w->fit, w->all.tensor[i]),
+                                             w->all.tensor[i], "a tensor"));
     }
     return PC_OK;
 }

@@ -68,6 +68,7 @@ typedef struct pc__fit {
     pc_status (*told)(void *context, struct pc__fit *fit); /* at the end of every epoch, behind its callback */
     void *context;
     pc_group *group;       /* of ranks that train together (fit_ranks.c); NULL: it is alone */
+    pc_group *network;     /* of ranks among which the network is cut up, for its checkpoint; NULL: it is whole */
     pc_dtype reduce_dtype; /* of gradients between them (pc_ddp_options) */
     bool agreed;           /* the error that it ended with is that of all ranks */
     int accumulate;        /* a batch is learnt from in so many parts, as far as it has as many samples; 0: 1 */
@@ -124,6 +125,7 @@ void pc__fit_ranks_leave(pc__fit *fit);
 /* Rank 0's bytes, its optimiser's rate, and its statistics of normalisations, in all ranks. What all say that made a loss
  * infinite or NaN: the words of the first that found something, and what it was. */
 pc_status pc__fit_ranks_first(const pc__fit *fit, void *bytes, size_t n);
+pc_status pc__fit_parts_first(const pc__fit *fit, void *bytes, size_t n); /* and of the first part of a cut network */
 pc_status pc__fit_ranks_rate(const pc__fit *fit);
 pc_status pc__fit_ranks_buffers(const pc__fit *fit);
 typedef enum pc__cause { PC__CAUSE_NONE, PC__CAUSE_BATCH, PC__CAUSE_PARAMETER, PC__CAUSE_OP } pc__cause;

@@ -1,5 +1,5 @@
 /* fit_public.c: fit.h over the training loop. */
-#include "train/checkpoint.h"
+#include "train/checkpoint_cut.h"
 #include "train/fit.h"
 
 #include "data/gather.h"
@@ -158,7 +158,7 @@ static pc_status run(pc__fit *fit, const pc_fit_options *options)
         PC__TRY(pc__fit_weigh(fit, options->class_weights, pc_loader_class_count(fit->train)));
     PC__TRY(options->keep_best ? pc__best_open(&fit->best, fit->net, pc__fit_parameters(fit)) : PC_OK);
     bool resumes = options->checkpoint && options->resume && access(options->checkpoint, F_OK) == 0;
-    PC__TRY(pc__fit_ranks_first(fit, &resumes, sizeof resumes));
+    PC__TRY(pc__fit_parts_first(fit, &resumes, sizeof resumes));
     if (resumes)
         PC__TRY(pc__checkpoint_load(options->checkpoint, fit, options->settings));
     PC__TRY(pc__fit_run(fit));
@@ -188,6 +188,7 @@ pc_status pc_fit(pc_module *net, pc_optimizer *optimizer, pc_loader *train, pc_f
                    .told = options.checkpoint ? told : NULL,
                    .accumulate = options.accumulate,
                    .group = options.group && pc_group_size(options.group) > 1 ? options.group : NULL,
+                   .network = options.checkpoint ? pc__checkpoint_network(net) : NULL,
                    .reduce_dtype = options.reduce_dtype};
     pc_status status = pc__fit_ranks_end(&fit, run(&fit, &options));
     pc_scaler_free(fit.scaler);

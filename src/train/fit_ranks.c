@@ -8,13 +8,13 @@
 
 #include <paracord/random.h>
 
-/* Of all ranks, in their order; from pc__alloc. */
-static pc_status exchange(const pc__fit *fit, const void *mine, size_t n, void **all)
+/* Of all ranks of the group, in their order; from pc__alloc. */
+static pc_status exchange_in(pc_group *group, const void *mine, size_t n, void **all)
 {
-    *all = pc__alloc((size_t)pc_group_size(fit->group) * n);
+    *all = pc__alloc((size_t)pc_group_size(group) * n);
     if (!*all)
         return PC_ERR_MEMORY;
-    const pc_status status = pc__group_exchange(fit->group, mine, n, *all);
+    const pc_status status = pc__group_exchange(group, mine, n, *all);
     if (status == PC_OK)
         return PC_OK;
     pc__free(*all);
@@ -22,15 +22,31 @@ static pc_status exchange(const pc__fit *fit, const void *mine, size_t n, void *
     return status;
 }
 
-pc_status pc__fit_ranks_first(const pc__fit *fit, void *bytes, size_t n)
+static pc_status exchange(const pc__fit *fit, const void *mine, size_t n, void **all)
+{
+    return exchange_in(fit->group, mine, n, all);
+}
+
+static pc_status first_in(pc_group *group, void *bytes, size_t n)
 {
     void *all;
-    if (!fit->group)
+    if (!group)
         return PC_OK;
-    PC__TRY(exchange(fit, bytes, n, &all));
+    PC__TRY(exchange_in(group, bytes, n, &all));
     memcpy(bytes, all, n);
     pc__free(all);
     return PC_OK;
+}
+
+pc_status pc__fit_ranks_first(const pc__fit *fit, void *bytes, size_t n)
+{
+    return first_in(fit->group, bytes, n);
+}
+
+pc_status pc__fit_parts_first(const pc__fit *fit, void *bytes, size_t n)
+{
+    PC__TRY(first_in(fit->network, bytes, n));
+    return first_in(fit->group, bytes, n);
 }
 
 pc_status pc__fit_ranks_rate(const pc__fit *fit)

@@ -6,6 +6,8 @@
 #include "dist/group.h"
 #include "train/fit.h"
 
+#include <paracord/tensor_parallel.h>
+
 enum { STAGES = 3, PARTS = 4 };
 
 /* Batches of 6 in up to more parts than they have samples; the last one is of 1. */
@@ -141,6 +143,165 @@ static void in_other_dtypes(void **state)
             assert_memory_equal(resumed.weights[rank], straight.weights[0], (size_t)straight.numbers * sizeof(float));
         assert_int_equal(unlink(path.s), 0);
     }
+}
+
+/* --- networks that are cut up --- */
+
+enum { WIDE = 10, CUT_EPOCHS = 4, CUT_MOST = WIDE * (WIDTH + CLASSES) + WIDE + CLASSES + 2 * CLASSES * CLASSES };
+
+/* So many copies of the network (2: each learns from a half of every batch), each cut into so many parts (1: whole), with a
+ * frozen table behind which it learns. */
+typedef struct cut_run {
+    int copies, parts, zero, epochs;
+    bool adam, keep_best, resume;
+    const char *path;
+} cut_run;
+
+static float cut_weights[2][CUT_MOST]; /* in one go, and what a run leaves */
+
+static pc_module *cut_network(pc_group *parts)
+{
+    pc_seed(3);
+    return parts ? pc_sequential(pc_column_linear(WIDTH, WIDE, parts, .activation = PC_ACTIVATION_RELU),
+                                 pc_row_linear(WIDE, CLASSES, parts),
+                                 pc_column_linear(CLASSES, CLASSES * 2, parts, .no_bias = true, .gather_output = true,
+                                                  .blocks = 3))
+                 : pc_sequential(pc_linear(WIDTH, WIDE, .activation = PC_ACTIVATION_RELU), pc_linear(WIDE, CLASSES),
+                                 pc_linear(CLASSES, CLASSES * 2, .no_bias = true));
+}
+
+static pc_loader *cut_loader(pc_device device, int n)
+{
+    pc_loader *loader = NULL;
+    PC_SCOPE {
+        loader = pc_loader_from_tensors(values(n, WIDTH, 0), labels(n, false), .batch = 4, .device = device);
+    }
+    return loader;
+}
+
+/* Whole, in every rank. */
+static pc_status keep_weights(pc_module *net, float *to)
+{
+    pc_parameter list[8];
+    pc_module *whole = cut_network(NULL);
+    pc_status status = pc_tensor_parallel_join(net, whole);
+    const int count = pc_module_parameter_list(whole, list, 8);
+    for (int i = 0; i < count && status == PC_OK; i++) {
+        const size_t n = (size_t)pc_tensor_count(list[i].tensor);
+        status = pc_read(list[i].tensor, to, n * sizeof *to);
+        to += n;
+    }
+    pc_module_free(whole);
+    return status;
+}
+
+static pc_status run_cut(const cut_run *c, pc_group *parts, pc_group *copies, pc_device device, float *to)
+{
+    pc_module *net = cut_network(parts);
+    pc_status status = pc_module_to(net, device, PC_F32);
+    if (status == PC_OK)
+        status = pc_module_freeze(net, "2.*");
+    pc_zero *zero = status == PC_OK && c->zero ? pc_zero(net, copies, .stage = c->zero) : NULL;
+    pc_module *of = zero ? pc_zero_part(zero) : net;
+    pc_optimizer *o = !of ? NULL : c->adam ? pc_adam(of, .lr = 0.02) : pc_sgd(of, .lr = 0.1, .momentum = 0.9);
+    pc_loader *loader = cut_loader(device, 16), *test = cut_loader(device, 8);
+    const pc_fit_options options = {.epochs = c->epochs,
+                                    .test = test,
+                                    .group = copies,
+                                    .zero = zero,
+                                    .keep_best = c->keep_best,
+                                    .watch = "loss",
+                                    .checkpoint = c->path,
+                                    .resume = c->resume};
+    status = o && loader && test ? pc_fit(net, o, loader, options, NULL) : pc_error_last()->status;
+    if (status == PC_OK && zero)
+        status = pc_zero_gather(zero);
+    if (status == PC_OK)
+        status = keep_weights(net, to);
+    pc_optimizer_free(o);
+    pc_zero_free(zero);
+    pc_module_free(net);
+    pc_loader_free(loader);
+    pc_loader_free(test);
+    return status;
+}
+
+static void cut_up(rank_work *r)
+{
+    const cut_run *c = r->context;
+    float own[CUT_MOST];
+    pc_group *parts = NULL, *copies = NULL;
+    RANK_OK(pc_group_split(r->group, r->rank / c->parts, r->rank, &parts));
+    RANK_OK(pc_group_split(r->group, r->rank % c->parts, r->rank, &copies));
+    RANK_OK(run_cut(c, c->parts > 1 ? parts : NULL, copies, r->device, r->rank ? own : cut_weights[1]));
+    RANK_OK(pc_device_synchronize(r->device));
+    pc_group_free(parts);
+    pc_group_free(copies);
+}
+
+static bool runs(cut_run c)
+{
+    if (c.copies * c.parts > ranks_most())
+        return false;
+    ranks_work(c.copies * c.parts, cut_up, &c);
+    return true;
+}
+
+/* The file has the whole network, whoever wrote it: in one go, and by others from the middle on. */
+static void goes_on_cut_otherwise(cut_run first, cut_run second)
+{
+    const test_path path = joined(root.s, "cut checkpoint");
+    cut_run straight = first;
+    straight.copies = straight.parts = 1;
+    straight.zero = 0;
+    straight.epochs = second.epochs = CUT_EPOCHS;
+    first.epochs = CUT_EPOCHS / 2;
+    first.path = second.path = path.s;
+    second.resume = true;
+    second.adam = first.adam;
+    second.keep_best = first.keep_best;
+    assert_true(runs(straight));
+    memcpy(cut_weights[0], cut_weights[1], sizeof *cut_weights);
+    if (!runs(first))
+        return;
+    if (runs(second))
+        for (int i = 0; i < CUT_MOST; i++)
+            assert_close(cut_weights[1][i], cut_weights[0][i], 1e-5);
+    assert_int_equal(unlink(path.s), 0);
+}
+
+static void cut_networks(void **state)
+{
+    (void)state;
+    static const int turns[][2][3] = {/* copies, parts, stage of ZeRO */
+                                      {{1, 2, 0}, {1, 2, 0}}, {{2, 2, 0}, {2, 2, 0}}, {{1, 2, 0}, {2, 1, 0}},
+                                      {{1, 1, 0}, {2, 2, 0}}, {{2, 2, 1}, {2, 2, 2}}, {{2, 2, 3}, {1, 2, 0}},
+                                      {{2, 1, 3}, {2, 2, 3}}};
+    for (int i = 0; i < PC__COUNT(turns); i++)
+        for (int best = 0; best < 2; best++) {
+            const int *a = turns[i][0], *b = turns[i][1];
+            goes_on_cut_otherwise(
+                (cut_run){.copies = a[0], .parts = a[1], .zero = a[2], .adam = i % 2, .keep_best = best},
+                (cut_run){.copies = b[0], .parts = b[1], .zero = b[2]});
+        }
+}
+
+/* The rank that writes cannot, and all fail. */
+static void cut_without_a_folder(rank_work *r)
+{
+    const cut_run c = {.copies = 1, .parts = r->size, .epochs = 1, .path = r->context};
+    float own[CUT_MOST];
+    const pc_status status = run_cut(&c, r->group, NULL, r->device, own);
+    RANK_TRUE(status != PC_OK && strstr(pc_error_last()->message, "no folder"));
+    pc_error_clear();
+}
+
+static void cut_networks_whose_file_fails(void **state)
+{
+    (void)state;
+    const test_path path = joined(root.s, "no folder/checkpoint");
+    if (ranks_most() >= 2)
+        ranks_work(2, cut_without_a_folder, (void *)path.s);
 }
 
 /* --- norms --- */
@@ -362,6 +523,8 @@ int main(void)
         cmocka_unit_test(with_another_stage),
         cmocka_unit_test(stopped),
         cmocka_unit_test(in_other_dtypes),
+        cmocka_unit_test(cut_networks),
+        cmocka_unit_test(cut_networks_whose_file_fails),
         cmocka_unit_test(alike),
         cmocka_unit_test(norms_see_parts),
         cmocka_unit_test(one_recording),

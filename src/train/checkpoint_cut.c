@@ -1,0 +1,89 @@
+/* checkpoint_cut.c: parts of parameters into a checkpoint of whole ones, and back. */
+#include "train/checkpoint_cut.h"
+
+#include "parallel/agree.h"
+
+#include <paracord/no_grad.h>
+#include <paracord/ops.h>
+
+typedef struct search {
+    const pc_tensor *parameter; /* NULL: any */
+    const pc__cut *cut;
+} search;
+
+static pc_status look(void *context, const char *name, pc__named *p)
+{
+    search *s = context;
+    (void)name;
+    if (p->cut && p->cut->group->size > 1 && (!s->parameter || p->object == s->parameter))
+        s->cut = p->cut;
+    return PC_OK;
+}
+
+pc_group *pc__checkpoint_network(pc_module *net)
+{
+    search s = {0};
+    return pc__module_each(net, look, &s) == PC_OK && s.cut ? s.cut->group : NULL;
+}
+
+const pc__cut *pc__checkpoint_cut_of(const pc__fit *fit, const pc_tensor *parameter)
+{
+    search s = {.parameter = parameter};
+    if (fit->network && parameter)
+        (void)!pc__module_each(fit->net, look, &s);
+    return s.cut;
+}
+
+const pc_tensor *pc__checkpoint_whole(const pc__cut *cut, const pc_tensor *t)
+{
+    pc_shape shape = pc_tensor_shape(t), ones = shape;
+    shape.dim[cut->dim] = cut->size;
+    for (int i = 0; i < ones.ndim; i++)
+        ones.dim[i] = 1;
+    return pc_expand(pc_zeros(ones, (pc_dtype)t->dtype, PC_DEVICE_CPU), shape);
+}
+
+pc_tensor *pc__checkpoint_join(const pc__cut *cut, pc_tensor *t, pc_device device)
+{
+    pc_tensor *all = t;
+    if (cut)
+        PC_NO_GRAD {
+            all = pc__cut_join(cut, pc_to(t, device, (pc_dtype)t->dtype, false));
+        }
+    return all;
+}
+
+static pc_status take(const pc__checkpoint_tensor *is, const pc__cut *cut, pc_tensor *t, const pc_tensor *like)
+{
+    pc_status status = PC_OK;
+    PC_NO_GRAD {
+        pc_tensor *whole = pc_from_data(is->numbers, pc_tensor_shape(like), (pc_dtype)t->dtype, PC_DEVICE_CPU);
+        status = whole ? pc__cut_take(cut, t, whole) : pc_error_last()->status;
+    }
+    return status;
+}
+
+pc_status pc__checkpoint_take_part(const char *path, const pc__checkpoint_file *file, size_t *at, const pc__cut *cut,
+                                   pc_tensor *t, const char *name)
+{
+    pc__checkpoint_tensor is;
+    const size_t here = *at;
+    pc_status status = PC_OK;
+    if (!cut)
+        return pc__checkpoint_take(path, file, at, t, name);
+    PC_SCOPE {
+        const pc_tensor *like = pc__checkpoint_whole(cut, t);
+        if (!like)
+            status = pc_error_last()->status;
+        else if (pc__checkpoint_fits(file, at, like, &is))
+            status = take(&is, cut, t, like);
+        else
+            status = pc__checkpoint_misfit(path, file, here, like, name);
+    }
+    return status;
+}
+
+pc_status pc__checkpoint_agree(const pc__fit *fit, pc_status status)
+{
+    return fit->network ? pc__agree_on_success(fit->network, status) : status;
+}

@@ -1,0 +1,28 @@
+/* checkpoint_cut.h: tensors of a checkpoint where the network is cut up among ranks (parallel/cut.h): the file has whole ones, as
+ * one process would write them. */
+#ifndef PC__CHECKPOINT_CUT_H
+#define PC__CHECKPOINT_CUT_H
+
+#include "parallel/cut.h"
+#include "train/checkpoint_form.h"
+
+/* Of the ranks among which parameters of the network are cut; NULL: it is whole. */
+pc_group *pc__checkpoint_network(pc_module *net);
+
+/* Which part of a whole one a parameter of the network is; NULL: it is whole, or no parameter. */
+const pc__cut *pc__checkpoint_cut_of(const pc__fit *fit, const pc_tensor *parameter);
+
+/* What the file has of t, which is of a parameter that is cut so: a tensor of that shape without memory for it. The scope's. */
+const pc_tensor *pc__checkpoint_whole(const pc__cut *cut, const pc_tensor *t);
+
+/* What the file has of t, on `device`: in all ranks of the network. cut NULL: t. The scope's. */
+pc_tensor *pc__checkpoint_join(const pc__cut *cut, pc_tensor *t, pc_device device);
+
+/* pc__checkpoint_take of this rank's part. */
+pc_status pc__checkpoint_take_part(const char *path, const pc__checkpoint_file *file, size_t *at, const pc__cut *cut,
+                                   pc_tensor *t, const char *name);
+
+/* This rank has come so far with the checkpoint: where one of the network's has not, all fail. */
+pc_status pc__checkpoint_agree(const pc__fit *fit, pc_status status);
+
+#endif
