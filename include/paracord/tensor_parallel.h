@@ -101,7 +101,8 @@ typedef struct pc_parallel_cross_entropy_options {
 /* (d) pc_fn_cross_entropy by logits whose classes are cut up, and never gathered: logits [..., classes / size], this rank's,
  * labels int64 [...] of all classes, the same in all ranks -> a number, or [...] without a reduction, the same in all ranks.
  * Of each row its largest logit, the sum of exponentials and the label's logit are reduced: three numbers. 16-bit logits
- * are computed in float32; the loss has their dtype. A label that is neither a class nor ignored is PC_ERR_RANGE, in the
+ * are computed in float32; the loss has their dtype. Rows that do not count have the gradient 0, whatever their logits are;
+ * where none counts the mean is NaN. A label that is neither a class nor ignored is PC_ERR_RANGE, in the
  * words of pc_gather. */
 PC_API PC_MUST_USE pc_tensor *pc_fn_parallel_cross_entropy(pc_tensor *logits, pc_tensor *labels, pc_group *group,
                                                            pc_parallel_cross_entropy_options options);

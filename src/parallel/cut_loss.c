@@ -33,7 +33,8 @@ static pc_status infer(pc_call *call, pc__meta *out)
     return PC_OK;
 }
 
-/* exp(logit - most) share / sum, less the label's share; times what arrives. */
+/* exp(logit - most) share / sum, less the label's share; times what arrives. In rows that do not count, whose share is 0, it is 0
+ * whatever their logits are. */
 static pc_tensor *at_classes(pc__grad *grad, int64_t valid)
 {
     pc_tensor *most = grad->in[MOST], *g = grad->out_grad[0];
@@ -41,6 +42,7 @@ static pc_tensor *at_classes(pc__grad *grad, int64_t valid)
     g = pc_reshape(pc__as_dtype(g, dtype), PC_SHAPE(-1, 1));
     pc_tensor *own = pc__as_dtype(pc_slice(grad->in[LOGITS], 1, 0, valid, 1), dtype);
     pc_tensor *p = pc_mul(pc_exp(pc_sub(own, most)), pc_mul(grad->in[SHARE], g));
+    p = pc_masked_fill(p, pc_eq(grad->in[SHARE], pc_scalar(0, dtype, grad->device)), 0);
     return pc_scatter_add(p, 1, grad->in[INDEX], pc_neg(pc_mul(grad->in[TARGET], g)));
 }
 
@@ -118,14 +120,14 @@ static pc_tensor *reduced(const task *t, const rows *r, pc_tensor **in)
     if (t->reduction == PC_REDUCTION_MEAN) {
         pc_tensor *count = pc_sum(share);
         each = pc_div(pc_sum(each), count);
-        share = pc_div(share, count);
+        share = pc_div(share, pc_clamp(count, 1, INFINITY)); /* of no rows the loss is NaN, and gradients are 0 */
     } else if (t->reduction == PC_REDUCTION_SUM) {
         each = pc_sum(each);
     }
     in[LOGITS] = t->logits;
     in[MOST] = r->most;
     in[INDEX] = r->index;
-    in[SHARE] = pc_div(share, r->sum);
+    in[SHARE] = pc_masked_fill(pc_div(share, r->sum), r->none, 0);
     in[TARGET] = pc_mul(share, pc_cast(r->hit, dtype));
     return pc__reduced(each, PC_REDUCTION_NONE, pc_tensor_dtype(t->logits));
 }

@@ -297,6 +297,39 @@ static void losses(rank_work *r)
         }
 }
 
+/* Rows that do not count: all of them, or one of logits that are no numbers. The loss is the plain one's, and so is the gradient. */
+static void ignored_rows(rank_work *r)
+{
+    static const float odd[] = {0, INFINITY, -INFINITY, NAN};
+    enum { N = 4, PART = 3 };
+    for (int k = 0; k < 2 * PC__COUNT(odd) * 2; k++)
+        PC_SCOPE {
+            const bool all = k % 2, sum = k / 2 % 2;
+            const int classes = PART * r->size;
+            float x[N * PART * RANKS_MAX];
+            int64_t labels[N] = {1, -100, 0, 2};
+            for (int i = 0; i < N * classes; i++)
+                x[i] = i / classes == 1 && i % PART == 1 ? odd[k / 4] : sinf((float)i);
+            for (int i = 0; i < N && all; i++)
+                labels[i] = -100;
+            pc_tensor *whole = pc_from_data(x, PC_SHAPE(N, classes), PC_F32, r->device);
+            pc_tensor *own = pc_contiguous(pc_slice(whole, 1, r->rank * PART, (r->rank + 1) * PART, 1));
+            pc_tensor *y = pc_from_data(labels, PC_SHAPE(N), PC_I64, r->device);
+            RANK_OK(pc_require_grad(whole, true));
+            RANK_OK(pc_require_grad(own, true));
+            const pc_reduction reduction = sum ? PC_REDUCTION_SUM : PC_REDUCTION_MEAN;
+            pc_tensor *want = pc_fn_cross_entropy(whole, y, (pc_fn_cross_entropy_options){.reduction = reduction});
+            pc_tensor *got = pc_fn_parallel_cross_entropy(own, y, r->group,
+                                                          (pc_parallel_cross_entropy_options){.reduction = reduction});
+            const double loss = pc_item(got);
+            RANK_TRUE(all && !sum ? isnan(loss) && isnan(pc_item(want)) : fabs(loss - pc_item(want)) < 1e-5);
+            RANK_OK(pc_backward(want));
+            RANK_OK(pc_backward(got));
+            pc_tensor *g = pc_contiguous(pc_slice(pc_grad(whole), 1, r->rank * PART, (r->rank + 1) * PART, 1));
+            RANK_TRUE(apart(g, pc_grad(own)) < 1e-6);
+        }
+}
+
 /* What is no class is told, in every rank, as by the layers that are not cut. */
 static void out_of_range(rank_work *r)
 {
@@ -466,6 +499,7 @@ static void loss_of_parts(void **state)
 {
     (void)state;
     every_number_of_ranks(losses, NULL);
+    every_number_of_ranks(ignored_rows, NULL);
     every_number_of_ranks(out_of_range, NULL);
 }
 
