@@ -408,8 +408,9 @@ PC_API PC_MUST_USE pc_tensor *pc_searchsorted(pc_tensor *sorted, pc_tensor *valu
 
 /* int64: [rows, n] -> [rows, count]: places drawn by weights [n] or [rows, n], which are at least 0 and need not add up
  * to 1, from the thread's generator (random.h): one step of it. Without replacement each place is drawn at most once,
- * and there must be `count` weights above 0; else one. Rows that are not so, or whose sum is not finite, are PC_ERR_RANGE: on
- * devices that work later it is told as an index n that is out of range. So are more than 2^24 places. */
+ * and there must be `count` weights above 0; else one. Rows that are not so, or have an infinite weight, are PC_ERR_RANGE: on
+ * devices that work later it is told as an index n that is out of range. So are more than 2^24 places. Whatever the
+ * dtype, it is by 48 bits of the generator and sums in float64. */
 PC_API PC_MUST_USE pc_tensor *pc_multinomial(pc_tensor *weights, int64_t count, bool replacement);
 
 /* --- arranging: new tensors --- */

@@ -10,20 +10,24 @@ typedef struct drawn {
     pc_tensor *places, *total, *least;
 } drawn;
 
-/* Exponentially distributed numbers of the weights' shape, never 0. */
-static pc_tensor *exponential(pc_tensor *weights)
+/* Uniform numbers in [0, 1) of 48 bits, float64, by one draw of the generator. Of 24 bits the ends of [0, 1) would show where places
+ * are many. */
+static pc_tensor *uniform(pc_shape shape, pc_device device)
 {
-    pc_tensor *unit = pc_rand(pc_tensor_shape(weights), PC_F32, weights->storage->device);
-    pc_tensor *inside = pc_add_scalar(pc_mul_scalar(unit, 1 - 0x1p-23), 0x1p-25);
-    return pc_neg(pc_log(inside));
+    pc_shape two = {.ndim = shape.ndim + 1, .dim = {2}};
+    memcpy(two.dim + 1, shape.dim, (size_t)shape.ndim * sizeof *shape.dim);
+    pc_tensor *parts = pc_rand(two, PC_F64, device); /* of 24 bits each */
+    pc_tensor *high = pc_slice(parts, 0, 0, 1, 1), *low = pc_slice(parts, 0, 1, 2, 1);
+    return pc_reshape(pc_add(high, pc_mul_scalar(low, 0x1p-24)), shape);
 }
 
-/* Of weights over exponential numbers each is the largest with its probability, and the next ones are what would be drawn
- * from the rest. */
+/* Of weights over exponentially distributed numbers, which are never 0, each is the largest with its probability, and the next ones are
+ * what would be drawn from the rest. */
 static drawn draw_apart(pc_tensor *weights, int64_t count)
 {
     drawn d = {0};
-    pc_tensor *times = exponential(weights);
+    pc_tensor *unit = uniform(pc_tensor_shape(weights), weights->storage->device);
+    pc_tensor *times = pc_neg(pc_log(pc_add_scalar(unit, 0x1p-49)));
     pc_tensor *values = times ? pc_topk(pc_div(weights, times), count, -1, true, &d.places) : NULL;
     d.least = pc_slice(values, -1, count - 1, count, 1);
     d.total = pc_sum_dims(weights, PC_SHAPE(-1), true);
@@ -39,9 +43,15 @@ static drawn draw_again(pc_tensor *weights, int64_t count)
     const int64_t n = shape.dim[last];
     pc_tensor *sums = pc_cumsum(weights, last), *all = pc_slice(sums, last, n - 1, n, 1);
     shape.dim[last] = count;
-    pc_tensor *at = pc_mul(pc_rand(shape, PC_F32, weights->storage->device), all);
+    pc_tensor *at = pc_mul(uniform(shape, weights->storage->device), all);
     pc_tensor *most = pc_searchsorted(sums, all, false);
     return (drawn){pc_minimum(pc_searchsorted(sums, at, true), most), all, all};
+}
+
+/* In float64 no sum of narrower weights is infinite; of its own each row's largest becomes 1. */
+static pc_tensor *wide(pc_tensor *weights)
+{
+    return weights->dtype == PC_F64 ? pc_div(weights, pc_max_dim(weights, -1, true, NULL)) : pc_cast(weights, PC_F64);
 }
 
 /* Which rows are to be drawn from, bool [..., 1]; what is NaN is nowhere at least 0. */
@@ -60,8 +70,8 @@ static pc_tensor *checked(pc_tensor *weights, const drawn *d, int64_t n, int64_t
     if (sound && d->places && device.type == PC_CPU && !pc__graph_here(device))
         return pc_item(pc_all(sound)) != 0 ? d->places
                                            : pc__null(PC_ERR_RANGE,
-                                                      "multinomial: the weights of each row must be at least 0, have a "
-                                                      "finite sum, and %lld of them must be above 0",
+                                                      "multinomial: the weights of each row must be at least 0, with "
+                                                      "no infinity among them, and %lld of them must be above 0",
                                                       (long long)each);
     pc_tensor *places = pc_where(sound, d->places, pc_full(PC_SHAPE(1), (double)n, PC_I64, device));
     pc_tensor *there = pc_index_select(pc_arange(0, (double)n, 1, PC_I64, device), 0, pc_reshape(places, PC_SHAPE(-1)));
@@ -80,19 +90,18 @@ pc_tensor *pc_multinomial(pc_tensor *weights, int64_t count, bool replacement)
                         PC__SHAPE_OF(weights));
     const int64_t n = weights->shape[weights->ndim - 1];
     if (n > MOST)
-        return pc__null(PC_ERR_RANGE, "multinomial: weights of %lld places; float32 counts up to %d one by one",
-                        (long long)n, MOST);
+        return pc__null(PC_ERR_RANGE, "multinomial: weights of %lld places; there are at most %d", (long long)n, MOST);
     if (count < 1 || (!replacement && count > n))
         return pc__null(PC_ERR_RANGE, "multinomial: %lld places of %lld%s", (long long)count, (long long)n,
                         replacement ? "" : " without replacement");
     pc_tensor *result = NULL;
     PC_SCOPE {
         PC_NO_GRAD {
-            pc_tensor *w = pc__as_dtype(weights, PC_F32);
+            pc_tensor *w = wide(weights);
             if (w) {
-                const bool again = replacement && count > 1;
+                const bool again = replacement || count == 1;
                 const drawn d = again ? draw_again(w, count) : draw_apart(w, count);
-                result = pc_keep(checked(w, &d, n, again ? 1 : count));
+                result = pc_keep(checked(weights, &d, n, again ? 1 : count));
             }
         }
     }

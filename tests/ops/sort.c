@@ -238,7 +238,77 @@ static void draws(void **state)
     assert_no_leak();
 }
 
-/* PyTorch refuses these, too. Where work is done later it is told when the places are read. */
+/* One weight is the sum of the many others: half of the draws are its, and those of others are anywhere. */
+static void many_places(void **state)
+{
+    (void)state;
+    enum { MOST = 1 << 23, DRAWS = 40, LATER = 8192, LATE_DRAWS = 2000 };
+    static float weights[MOST + 1];
+    const int N = sampled() ? MOST / 1024 : MOST;
+    pc_seed(3);
+    for (int i = 0; i < N; i++)
+        weights[i] = 1;
+    weights[N] = N;
+    PC_SCOPE {
+        pc_tensor *w = pc_from_data(weights, PC_SHAPE(N + 1), PC_F32, test_device());
+        int heavy = 0, low = 0;
+        for (int i = 0; i < DRAWS; i++)
+            PC_SCOPE {
+                int64_t at;
+                assert_ok(pc_read(pc_multinomial(w, 1, i % 2), &at, sizeof at));
+                heavy += at == N;
+                low += at < N / 2;
+            }
+        assert_in_range(heavy, DRAWS / 4, DRAWS - DRAWS / 4);
+        assert_in_range(low, DRAWS / 10, DRAWS / 2);
+    }
+    /* without replacement: of many even places the first that comes is anywhere, and lists have no place twice */
+    PC_SCOPE {
+        pc_tensor *w = pc_ones(PC_SHAPE(LATER), PC_F32, test_device());
+        double sum = 0;
+        for (int i = 0; i < LATE_DRAWS / 100; i++)
+            PC_SCOPE {
+                int64_t at[100];
+                assert_ok(pc_read(pc_multinomial(w, 100, false), at, sizeof at));
+                for (int k = 0; k < 100; k++) {
+                    sum += (double)at[k];
+                    for (int m = 0; m < k; m++)
+                        assert_true(at[k] != at[m]);
+                }
+            }
+        assert_true(fabs(sum / LATE_DRAWS / LATER - 0.5) < 0.03);
+    }
+    assert_no_leak();
+}
+
+/* Weights of any size: what counts is what they are of each other. */
+static void weights_of_any_size(void **state)
+{
+    (void)state;
+    enum { DRAWS = 2000 };
+    static const double wide[][2] = {{1e-60, 3e-60}, {1e300, 3e300}, {5e307, 1.5e308}, {5e-324, 15e-324}, {1, 3}};
+    static const float narrow[][2] = {{1e-42F, 3e-42F}, {1e38F, 3e38F}};
+    for (int i = 0; i < 2 * (5 + 2); i++)
+        PC_SCOPE {
+            static int64_t drawn[DRAWS];
+            const bool is_wide = i / 2 < 5;
+            pc_tensor *w = is_wide ? pc_from_data(wide[i / 2], PC_SHAPE(2), PC_F64, test_device())
+                                   : pc_from_data(narrow[i / 2 - 5], PC_SHAPE(2), PC_F32, test_device());
+            pc_tensor *rows = pc_expand(w, PC_SHAPE(DRAWS, 2));
+            pc_seed(5);
+            /* of all places the first that comes is drawn by its weight, too */
+            pc_tensor *t =
+                i % 2 ? pc_slice(pc_multinomial(rows, 2, false), 1, 0, 1, 1) : pc_multinomial(w, DRAWS, true);
+            int second = 0;
+            assert_ok(pc_read(t, drawn, sizeof drawn));
+            for (int k = 0; k < DRAWS; k++)
+                second += drawn[k] == 1;
+            assert_true(fabs((double)second / DRAWS - 0.75) < 0.04);
+        }
+    assert_no_leak();
+}
+
+/* PyTorch refuses most of these, too. Where work is done later it is told when the places are read. */
 static void weights_to_draw_from(void **state)
 {
     (void)state;
@@ -250,7 +320,7 @@ static void weights_to_draw_from(void **state)
         {{{1, 1, 1}, {0, 0, 0}}, 1, false, false},       {{{0, 0, 0}, {1, 1, 1}}, 2, true, false},
         {{{-1, 2, 1}, {1, 1, 1}}, 2, false, false},      {{{1, 1, 1}, {2, -1, 1}}, 2, true, false},
         {{{1, 1, 1}, {NAN, 1, 1}}, 1, true, false},      {{{NAN, 1, 1}, {1, 1, 1}}, 2, true, false},
-        {{{1, INFINITY, 1}, {1, 1, 1}}, 2, true, false}, {{{3e38F, 3e38F, 0}, {1, 1, 1}}, 2, true, false},
+        {{{1, INFINITY, 1}, {1, 1, 1}}, 2, true, false}, {{{3e38F, 3e38F, 0}, {1, 1, 1}}, 2, true, true},
         {{{0, 1, 0}, {1, 1, 1}}, 2, false, false},       {{{0, 1, 0}, {1, 0, 0}}, 2, true, true},
         {{{0, 1, 1e-30F}, {1, 2, 0}}, 2, false, true},
     };
@@ -272,10 +342,16 @@ static void weights_to_draw_from(void **state)
     assert_no_leak();
 }
 
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(refuses),   cmocka_unit_test(long_lists),          cmocka_unit_test(as_on_cpu),
-    cmocka_unit_test(gradients), cmocka_unit_test(few_of_turned_lists), cmocka_unit_test(lists_of_one),
-    cmocka_unit_test(draws),     cmocka_unit_test(weights_to_draw_from)};
+static const struct CMUnitTest tests[] = {cmocka_unit_test(refuses),
+                                          cmocka_unit_test(long_lists),
+                                          cmocka_unit_test(as_on_cpu),
+                                          cmocka_unit_test(gradients),
+                                          cmocka_unit_test(few_of_turned_lists),
+                                          cmocka_unit_test(lists_of_one),
+                                          cmocka_unit_test(draws),
+                                          cmocka_unit_test(weights_to_draw_from),
+                                          cmocka_unit_test(many_places),
+                                          cmocka_unit_test(weights_of_any_size)};
 
 int main(void)
 {
