@@ -22,7 +22,9 @@
  *
  * What is learnt is what one device learns from the whole batch, up to rounding, where the loss is a mean over
  * samples: each microbatch counts by its samples. It is not where samples see each other (batch normalisation goes
- * by microbatches), where a mean leaves samples out (ignored labels, weights of classes), and in what dropouts draw.
+ * by microbatches), where a mean leaves samples out (ignored labels, weights of classes), and in what dropouts draw: by the
+ * thread's generator and the stage, so that stages with one seed have other zeros, and the first one those of a network that
+ * is not cut.
  *
  * Order of messages: ranks can wait for each other without an end where one sends an activation forward, the other a
  * gradient back, and neither receives. Here all messages of a step have one order, of which every rank has its part:

@@ -6,6 +6,7 @@
 #include <paracord/autograd.h>
 #include <paracord/no_grad.h>
 #include <paracord/ops.h>
+#include <paracord/random.h>
 
 pc_status pc__pipeline_tell(const pc_pipeline *p, int m, const char *what)
 {
@@ -71,7 +72,7 @@ static pc_status count_loss(pc_pipeline *p, int m, pc_tensor *loss)
     return status;
 }
 
-static pc_status forward(pc_pipeline *p, int m)
+static pc_status compute(pc_pipeline *p, int m)
 {
     pc__microbatch *b = &p->microbatch[m];
     pc_tensor *out = pc_forward(p->module, p->stage ? b->in : piece(p, p->x, m));
@@ -84,6 +85,21 @@ static pc_status forward(pc_pipeline *p, int m)
     }
     b->out = pc_tensor_retain(out);
     return PC_OK;
+}
+
+/* Stages draw other zeros of dropout, the first those of a training alone: ranks mostly have one seed, and stages made the same
+ * draws. What a recording or an activation checkpoint notes of the generator is the stage's. */
+static pc_status forward(pc_pipeline *p, int m)
+{
+    pc_generator drawing = pc_generator_get();
+    const uint64_t seed = drawing.seed;
+    drawing.seed += (uint64_t)p->stage * 0xbf58476d1ce4e5b9u;
+    pc_generator_set(drawing);
+    const pc_status status = compute(p, m);
+    drawing = pc_generator_get();
+    drawing.seed = seed;
+    pc_generator_set(drawing);
+    return status;
 }
 
 pc_status pc__pipeline_forward(pc_pipeline *p, int m)

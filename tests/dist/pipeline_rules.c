@@ -1,4 +1,4 @@
-/* What pipelines promise besides what is learnt: memory, stages of every kind, cuts. */
+/* What pipelines promise besides what is learnt: memory, stages of every kind, cuts, what is drawn. */
 #include "dist/threads.h"
 
 #include <math.h>
@@ -179,6 +179,110 @@ static void a_stage_of_a_checkpoint(void **state)
     assert_int_equal(pc_allocator_live(), live);
 }
 
+/* --- dropout --- */
+
+enum { DROP_STEPS = 3, DROP_SAMPLES = 12, DROP_WIDTH = 6, DROP_NUMBERS = DROP_SAMPLES * DROP_WIDTH };
+
+typedef struct dropping {
+    pc_pipeline *pipe;
+    pc_tensor *x, *seen; /* what the stage made at last */
+    bool checkpointed, recorded;
+} dropping;
+
+static pc_tensor *see(void *context, pc_tensor *x)
+{
+    const dropping *d = context;
+    pc_status status = PC_OK;
+    PC_NO_GRAD {
+        status = pc_copy(d->seen, x);
+    }
+    return status == PC_OK ? x : NULL;
+}
+
+static pc_status drop(void *context)
+{
+    const dropping *d = context;
+    return pc_pipeline_step(d->pipe, d->x, d->x, NULL);
+}
+
+/* The zeros of each step. */
+static pc_status drop_steps(rank_work *r, dropping *d, bool zeros[DROP_STEPS][DROP_NUMBERS])
+{
+    pc_seed(6);
+    pc_module *inside = pc_sequential(pc_dropout(0.5), pc_function_module(see, d));
+    pc_module *net = pc_sequential(pc_linear(DROP_WIDTH, DROP_WIDTH), inside);
+    pc_status status = pc_module_to(net, r->device, PC_F32);
+    pc_module_set_checkpoint(inside, d->checkpointed);
+    d->pipe = status == PC_OK ? pc_pipeline(net, r->group, mean_square, NULL, .microbatches = 1) : NULL;
+    pc_optimizer *sgd = pc_sgd(net, .lr = 0.1);
+    PC_SCOPE {
+        d->x = pc_ones(PC_SHAPE(DROP_SAMPLES, DROP_WIDTH), PC_F32, r->device);
+        d->seen = pc_zeros(PC_SHAPE(DROP_SAMPLES, DROP_WIDTH), PC_F32, r->device);
+        pc_step *step = d->recorded ? pc_step_new(drop, d, sgd) : NULL;
+        status = d->pipe && sgd && d->seen ? PC_OK : pc_error_last()->status;
+        for (int i = 0; i < DROP_STEPS && status == PC_OK; i++) {
+            float made[DROP_NUMBERS];
+            status = step ? pc_step_run(step) : drop(d);
+            if (status == PC_OK)
+                status = pc_read(d->seen, made, sizeof made);
+            for (int k = 0; k < DROP_NUMBERS; k++)
+                zeros[i][k] = made[k] == 0;
+        }
+        if (status == PC_OK && step && pc_step_why(step))
+            status = pc_fail(PC_ERR_STATE, "%s", pc_step_why(step));
+        pc_step_free(step);
+    }
+    pc_optimizer_free(sgd);
+    pc_pipeline_free(d->pipe);
+    pc_module_free(net);
+    return status;
+}
+
+static bool drop_zeros[RANKS_MAX][DROP_STEPS][DROP_NUMBERS];
+
+static void drops(rank_work *r)
+{
+    bool again[DROP_STEPS][DROP_NUMBERS];
+    RANK_OK(drop_steps(r, &(dropping){0}, drop_zeros[r->rank]));
+    for (int way = 1; way < 4; way++) {
+        RANK_OK(drop_steps(r, &(dropping){.checkpointed = way & 1, .recorded = way & 2}, again));
+        RANK_TRUE(memcmp(again, drop_zeros[r->rank], sizeof again) == 0);
+    }
+    if (r->rank) /* a stage alone draws what the first one does */
+        return;
+    pc_generator before, after;
+    pc_seed(6);
+    PC_SCOPE {
+        before = pc_generator_get();
+        pc_module *alone = pc_linear(DROP_WIDTH, DROP_WIDTH);
+        pc_tensor *y = pc_fn_dropout(pc_ones(PC_SHAPE(DROP_SAMPLES, DROP_WIDTH), PC_F32, r->device), 0.5);
+        after = pc_generator_get();
+        float made[DROP_NUMBERS];
+        RANK_OK(pc_read(y, made, sizeof made));
+        RANK_TRUE(before.seed == after.seed);
+        for (int k = 0; k < DROP_NUMBERS; k++)
+            RANK_TRUE((made[k] == 0) == drop_zeros[0][0][k]);
+        pc_module_free(alone);
+    }
+}
+
+static void other_zeros_in_each_stage(void **state)
+{
+    (void)state;
+    if (ranks_most() < 2 || ranks_are_processes())
+        return;
+    ranks_work(2, drops, NULL);
+    for (int a = 0; a < DROP_STEPS; a++) {
+        int same = 0, later = 0;
+        for (int k = 0; k < DROP_NUMBERS; k++) {
+            same += drop_zeros[0][a][k] == drop_zeros[1][a][k];
+            later += drop_zeros[1][a][k] == drop_zeros[1][(a + 1) % DROP_STEPS][k];
+        }
+        assert_in_range(same, DROP_NUMBERS / 4, DROP_NUMBERS * 3 / 4);
+        assert_in_range(later, DROP_NUMBERS / 4, DROP_NUMBERS * 3 / 4);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +290,7 @@ int main(void)
         cmocka_unit_test(stages_that_learn_nothing),
         cmocka_unit_test(balanced_cuts),
         cmocka_unit_test(a_stage_of_a_checkpoint),
+        cmocka_unit_test(other_zeros_in_each_stage),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
 }
