@@ -33,7 +33,8 @@ typedef struct pc_dist_options {
  * process, from one thread, before the other functions here. Errors:
  * PC_ERR_ARGUMENT: a variable has a value that makes no sense, or one of a set is missing (the message names it);
  * PC_ERR_STATE: called before; another process has this rank; the store belongs to another start, another token, another
- * version of Paracord or another size of the world; PC_ERR_TIMEOUT: nobody serves the store at that address;
+ * version of Paracord or another size of the world, or what is at that address is no store; PC_ERR_TIMEOUT: nobody serves
+ * the store there, or what listens there says nothing in all that time;
  * PC_ERR_BACKEND: the port is in use, or the address is not this machine's; PC_ERR_UNSUPPORTED: more than one rank, and this
  * build has no libuv; PC_ERR_MEMORY. */
 PC_API pc_status pc_dist_init(pc_dist_options options);

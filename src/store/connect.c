@@ -14,11 +14,10 @@
 #include <unistd.h>
 
 #define PAUSE_MS 50
-#define ANSWER_LIMIT 5.0 /* seconds until a server that has accepted a connection says who it is */
 
 typedef struct attempt {
     pc__address at;
-    double deadline;
+    double seconds, deadline;
     const atomic_bool *given_up;
     int problem;               /* errno of the last connection */
     char refusal[PC__WHY_MAX]; /* of a server that may think better of it */
@@ -153,11 +152,20 @@ static int is_welcome(attempt *a, pc__frame *frame)
     return early ? 0 : -1;
 }
 
-/* 1: welcome; 0: the connection ended, try again; -1: an error. */
+static void silent(const attempt *a)
+{
+    (void)pc__fail(PC_ERR_TIMEOUT,
+                   "%s: what listens at %s, port %d, does not answer within %.3g s: its process is stopped or has no "
+                   "time, or it is no store of Paracord's: wait longer, or correct the master's "
+                   "address",
+                   a->at.what, a->at.host, a->at.port, a->seconds);
+}
+
+/* 1: welcome; 0: the connection ended, try again; -1: an error. A server that is slow is waited for on this connection: of one
+ * that came and went again it would find the hello later, and take the rank for lost. */
 static int hear(attempt *a, int fd, pc__stream_in *in)
 {
     pc__frame frame;
-    const double deadline = pc__dist_now() + ANSWER_LIMIT;
     for (;;) {
         const pc__next next = pc__stream_next(in, &frame);
         if (next == PC__NEXT_FRAME)
@@ -169,13 +177,10 @@ static int hear(attempt *a, int fd, pc__stream_in *in)
         void *room = pc__stream_room(in, 4096);
         if (!room)
             return -1;
-        if (!wait_for(a, fd, POLLIN, deadline)) {
-            if (pc__dist_now() < deadline)
+        if (!wait_for(a, fd, POLLIN, a->deadline)) {
+            if (pc__dist_now() < a->deadline) /* given up */
                 return 0;
-            (void)pc__fail(PC_ERR_STATE,
-                           "%s: what listens at %s, port %d, does not answer: it is no store of Paracord's, or "
-                           "stopped: correct the master's address",
-                           a->at.what, a->at.host, a->at.port);
+            silent(a);
             return -1;
         }
         const ssize_t n = recv(fd, room, 4096, 0);
@@ -186,7 +191,7 @@ static int hear(attempt *a, int fd, pc__stream_in *in)
     }
 }
 
-static void nobody(const attempt *a, double seconds, bool ended)
+static void nobody(const attempt *a, bool ended)
 {
     char words[128];
     (void)pc__fail_cause(PC_ERR_TIMEOUT,
@@ -194,13 +199,13 @@ static void nobody(const attempt *a, double seconds, bool ended)
                                : strerror_r(a->problem, words, sizeof words),
                          "%s: nobody serves the store at %s, port %d, after %.3g s: start rank 0 there, or correct the "
                          "master's address and port",
-                         a->at.what, a->at.host, a->at.port, seconds);
+                         a->at.what, a->at.host, a->at.port, a->seconds);
 }
 
 int pc__wire_connect(pc__address address, const pc__hello *hello, double seconds, const atomic_bool *given_up,
                      pc__stream_in *in)
 {
-    attempt a = {address, pc__dist_now() + seconds, given_up, ETIMEDOUT, ""};
+    attempt a = {address, seconds, pc__dist_now() + seconds, given_up, ETIMEDOUT, ""};
     bool ended = false;
     do {
         int fd = connect_any(&a), heard = 0;
@@ -222,6 +227,6 @@ int pc__wire_connect(pc__address address, const pc__hello *hello, double seconds
     if (a.refusal[0])
         refused(&a);
     else
-        nobody(&a, seconds, ended);
+        nobody(&a, ended);
     return -1;
 }

@@ -13,7 +13,7 @@ typedef struct pc__address {
 } pc__address;
 
 /* Try for so many seconds, since the server may begin later than its ranks; `given_up` (may be NULL) ends that early. The
- * socket, without blocking, or -1 with an error: PC_ERR_TIMEOUT (nobody there), PC_ERR_STATE (refused, or something else
+ * socket, without blocking, or -1 with an error: PC_ERR_TIMEOUT (nobody there, or no answer), PC_ERR_STATE (refused, or something else
  * listens there), PC_ERR_ARGUMENT (no such host). What came behind the welcome stays in `in`. */
 PC__SHARED int pc__wire_connect(pc__address address, const pc__hello *hello, double seconds,
                                 const atomic_bool *given_up, pc__stream_in *in);
