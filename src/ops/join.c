@@ -3,6 +3,33 @@
 
 #include "ops/table.h"
 
+/* Pictures that can be joined, whose channels are last in memory, or are one, or whose places are. */
+static bool lie_by_channels(pc_tensor *const *tensors, int count, int dim)
+{
+    bool any = false;
+    for (int i = 0; i < count; i++) {
+        const pc_tensor *t = tensors[i];
+        const bool last = pc__is_channels_last(t);
+        for (int d = 0; d < t->ndim; d++)
+            if (d != dim && (t->ndim != tensors[0]->ndim || t->shape[d] != tensors[0]->shape[d]))
+                return false;
+        if (!last && (t->ndim != 4 || !pc__is_contiguous(t) || (t->shape[1] != 1 && t->shape[2] * t->shape[3] != 1)))
+            return false;
+        any |= last;
+    }
+    return any;
+}
+
+/* In the order of [n, h, w, c], which the result keeps. NULL flows. */
+static pc_tensor *joined_by_channels(pc_tensor **in, int count, int dim)
+{
+    static const int moved[4] = {0, 3, 1, 2};
+    const pc__dim_attributes attributes = {moved[dim]};
+    for (int i = 0; i < count; i++)
+        in[i] = pc_permute(in[i], PC_SHAPE(0, 2, 3, 1));
+    return pc_permute(pc__call(PC__OP_cat, in, count, &attributes, sizeof attributes), PC_SHAPE(0, 3, 1, 2));
+}
+
 pc_tensor *pc_cat(pc_tensor *const *tensors, int count, int dim)
 {
     if (count < 1)
@@ -23,7 +50,9 @@ pc_tensor *pc_cat(pc_tensor *const *tensors, int count, int dim)
     PC_SCOPE {
         for (int i = 0; i < count; i++)
             in[i] = pc__as_dtype(tensors[i], dtype);
-        result = pc_keep(pc__call(PC__OP_cat, in, count, &attributes, sizeof attributes));
+        result = pc_keep(lie_by_channels(tensors, count, attributes.dim)
+                             ? joined_by_channels(in, count, attributes.dim)
+                             : pc__call(PC__OP_cat, in, count, &attributes, sizeof attributes));
     }
     pc__free(in);
     return result;

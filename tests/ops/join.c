@@ -1,5 +1,6 @@
 /* Joining tensors, and picking entries. */
 #include "ops/golden.h"
+#include "tensor/tensor.h"
 
 static void run_cat(const golden *g, pc_tensor **in, pc_tensor **out)
 {
@@ -36,6 +37,34 @@ static void bad_cat(void **state)
     assert_no_leak();
 }
 
+/* Channels last stay last, also beside pictures of one channel, which lie both ways. */
+static void channels_stay_last(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = pc_permute(pc_randn(PC_SHAPE(2, 4, 5, 3), PC_F32, test_device()), PC_SHAPE(0, 3, 1, 2));
+        pc_tensor *one = pc_randn(PC_SHAPE(2, 1, 4, 5), PC_F32, test_device());
+        for (int dim = 0; dim < 4; dim++) {
+            pc_tensor *second = dim == 1 ? one : x, *first = pc_detach(x), *plain = pc_detach(pc_contiguous(x));
+            assert_ok(pc_require_grad(first, true));
+            assert_ok(pc_require_grad(plain, true));
+            pc_tensor *y = pc_cat((pc_tensor *[]){first, second}, 2, dim);
+            pc_tensor *want = pc_cat((pc_tensor *[]){plain, pc_contiguous(second)}, 2, dim);
+            assert_not_null_ok(y);
+            assert_true(pc__is_contiguous(want) && !pc__is_contiguous(y));
+            assert_true(pc__is_contiguous(pc_permute(y, PC_SHAPE(0, 2, 3, 1))));
+            assert_close(pc_item(pc_sum(pc_ne(y, want))), 0, 0);
+            pc_tensor *g = pc_randn(pc_tensor_shape(want), PC_F32, test_device());
+            assert_ok(pc_backward_with(y, g));
+            assert_ok(pc_backward_with(want, g));
+            assert_close(pc_item(pc_sum(pc_ne(pc_grad(first), pc_grad(plain)))), 0, 0);
+        }
+        assert_fails(pc_cat((pc_tensor *[]){x, pc_slice(x, 2, 0, 3, 1)}, 2, 1), PC_ERR_SHAPE,
+                     "cat: the shapes [2, 3, 4, 5] and [2, 3, 3, 5] differ outside dimension 1");
+    }
+    assert_no_leak();
+}
+
 static void bad_index(void **state)
 {
     (void)state;
@@ -59,6 +88,7 @@ static void bad_index(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(channels_stay_last),
     cmocka_unit_test(bad_cat),
     cmocka_unit_test(bad_index),
 };
