@@ -186,46 +186,6 @@ static void put_row(const putting *p, int64_t outer, int64_t place, pc__entries 
     }
 }
 
-#define AS_IS(x) (x)
-#define BF16_OF(x) pc__bf16_float((pc_bf16){x})
-#define F16_OF(x) pc__f16_float((pc_f16){x})
-#define BITS_BF16(x) pc__bf16_of(x).bits
-#define BITS_F16(x) pc__f16_of(x).bits
-
-/* Rows of one number, of places [place, end). */
-#define SUM_NUMBERS(name, T, FLOAT, BITS)                                                                              \
-    static void sum_##name(const putting *p, int64_t outer, int64_t place, int64_t end)                                \
-    {                                                                                                                  \
-        const T *from = (const T *)(const void *)p->from + outer * p->count;                                           \
-        const T *base = p->base ? (const T *)(const void *)p->base + outer * p->n : NULL;                              \
-        T *to = (T *)(void *)p->to + outer * p->n;                                                                     \
-        for (int64_t i = place; i < end; i++) {                                                                        \
-            const int64_t first = p->by.start[i], last = p->by.start[i + 1];                                           \
-            if (first == last) {                                                                                       \
-                to[i] = base ? base[i] : 0;                                                                            \
-                continue;                                                                                              \
-            }                                                                                                          \
-            float sum = base ? FLOAT(base[i]) : 0;                                                                     \
-            for (int64_t k = first; k < last; k++)                                                                     \
-                sum += FLOAT(from[p->by.order[k]]);                                                                    \
-            to[i] = BITS(sum);                                                                                         \
-        }                                                                                                              \
-    }
-SUM_NUMBERS(f32, float, AS_IS, AS_IS)
-SUM_NUMBERS(bf16, uint16_t, BF16_OF, BITS_BF16)
-SUM_NUMBERS(f16, uint16_t, F16_OF, BITS_F16)
-
-static void sum_piece(void *context, int64_t piece)
-{
-    const putting *p = context;
-    const int64_t end = PC__MIN((piece + 1) * p->together, p->all);
-    for (int64_t r = piece * p->together, many; r < end; r += many) {
-        const int64_t outer = r / p->n, place = r - outer * p->n;
-        many = PC__MIN(end - r, p->n - place);
-        (!p->half ? sum_f32 : p->is_f16 ? sum_f16 : sum_bf16)(p, outer, place, place + many);
-    }
-}
-
 /* Places that nothing comes to are a run. */
 static void put_piece(void *context, int64_t piece)
 {
@@ -242,6 +202,78 @@ static void put_piece(void *context, int64_t piece)
         if (next < behind)
             put_row(p, outer, next, entries), many++;
     }
+}
+
+/* --- adding single numbers --- */
+
+/* Each thread adds those of some of outer, as they come: the order that places have, too. */
+typedef struct adding {
+    const putting *p;
+    const int64_t *index;
+    int64_t skip, outer, together;
+    float *rooms; /* of 16 bits: sums of one of outer, for each thread */
+} adding;
+
+#define ADD_NUMBERS(name, T)                                                                                           \
+    static void add_##name##_numbers(const adding *a, const T *restrict from, T *restrict to)                          \
+    {                                                                                                                  \
+        for (int64_t i = 0; i < a->p->count; i++)                                                                      \
+            if (a->index[i] != a->skip)                                                                                \
+                to[a->index[i]] += from[i];                                                                            \
+    }
+ADD_NUMBERS(f32, float)
+ADD_NUMBERS(f64, double)
+
+static void add_half_numbers(const adding *a, const char *base, const char *from, char *to)
+{
+    const putting *p = a->p;
+    float *sums = a->rooms + pc__thread() * p->n, some[TOGETHER];
+    if (base)
+        pc__load_halves(sums, base, p->n, p->is_f16);
+    else
+        memset(sums, 0, (size_t)p->n * sizeof *sums);
+    for (int64_t first = 0; first < p->count; first += TOGETHER) {
+        const int64_t n = PC__MIN(p->count - first, TOGETHER);
+        pc__load_halves(some, from + 2 * first, n, p->is_f16);
+        for (int64_t i = 0; i < n; i++)
+            if (a->index[first + i] != a->skip)
+                sums[a->index[first + i]] += some[i];
+    }
+    pc__store_halves(to, sums, p->n, p->is_f16);
+}
+
+static void add_some(void *context, int64_t piece)
+{
+    const adding *a = context;
+    const putting *p = a->p;
+    const size_t row = (size_t)p->n * p->bytes;
+    const int64_t begin = piece * a->together;
+    for (int64_t o = begin; o < PC__MIN(begin + a->together, a->outer); o++) {
+        const char *from = p->from + (size_t)(o * p->count) * p->bytes;
+        const char *base = p->base ? p->base + (size_t)o * row : NULL;
+        char *to = p->to + (size_t)o * row;
+        if (p->half) {
+            add_half_numbers(a, base, from, to);
+            continue;
+        }
+        start_row(p, to, base, p->n);
+        if (p->bytes == 4)
+            add_f32_numbers(a, (const float *)(const void *)from, (float *)(void *)to);
+        else
+            add_f64_numbers(a, (const double *)(const void *)from, (double *)(void *)to);
+    }
+}
+
+static pc_status add_numbers(const putting *p, const int64_t *index, int64_t skip, int64_t work)
+{
+    const int threads = pc__threads(work);
+    adding a = {.p = p, .index = index, .skip = skip, .outer = p->all / p->n};
+    a.together = PC__MAX(PIECE / ((p->n + p->count) * (int64_t)p->bytes), 1);
+    if (p->half && !(a.rooms = pc__alloc((size_t)(threads * p->n) * sizeof *a.rooms)))
+        return PC_ERR_MEMORY;
+    pc__parallel(threads, (a.outer + a.together - 1) / a.together, add_some, &a);
+    pc__free(a.rooms);
+    return PC_OK;
 }
 
 static pc_status put(const pc_call *call, const pc_tensor *base, const pc_tensor *from, add_fn add)
@@ -261,12 +293,13 @@ static pc_status put(const pc_call *call, const pc_tensor *base, const pc_tensor
     PC__TRY(pc__places_check(call->op->name, index, p.n));
     if (pc_tensor_count(to) == 0)
         return PC_OK;
-    PC__TRY(pc__sort_places(&p.by, pc__data(index), p.count, p.n, a->skip));
     p.all = pc__outer_of(to, a->dim) * p.n;
-    p.together = PC__MAX(PIECE / (p.row * (int64_t)p.bytes), 1);
     const int64_t work = (pc_tensor_count(to) + pc_tensor_count(from)) * (int64_t)(4 * p.bytes) + p.all * 16;
-    const bool numbers = p.row == 1 && add == add_float && !p.by.places;
-    pc__parallel(pc__threads(work), (p.all + p.together - 1) / p.together, numbers ? sum_piece : put_piece, &p);
+    if (p.row == 1 && (add == add_float || add == add_double))
+        return add_numbers(&p, pc__data(index), a->skip, work);
+    PC__TRY(pc__sort_places(&p.by, pc__data(index), p.count, p.n, a->skip));
+    p.together = PC__MAX(PIECE / (p.row * (int64_t)p.bytes), 1);
+    pc__parallel(pc__threads(work), (p.all + p.together - 1) / p.together, put_piece, &p);
     pc__free(p.by.start);
     return PC_OK;
 }
