@@ -45,7 +45,7 @@ typedef struct pc_fn_grid_sample_options {
 
 /* (d) x [n, c, h, w] read at grid [n, h', w', 2] -> [n, c, h', w']: of each place of the result its column and row in x, from
  * -1 to 1. Both in their common dtype. (d) in both; the gradient at x is added up in a fixed order. A place that is NaN
- * gives 0. */
+ * gives 0, and its gradient is 0. */
 PC_API PC_MUST_USE pc_tensor *pc_fn_grid_sample(pc_tensor *x, pc_tensor *grid, pc_fn_grid_sample_options options);
 
 PC_END

@@ -48,8 +48,8 @@ static unsigned version_of(const pc_tensor *t)
 
 static bool saves_input(const pc_call *call, int i)
 {
-    if (call->op->flags & PC__SAVE_CROSS)
-        return i < 2 && call->n_in > 1 && call->in[1 - i]->requires_grad;
+    if (call->op->flags & PC__SAVE_CROSS && i < 2 && call->n_in > 1 && call->in[1 - i]->requires_grad)
+        return true;
     return i < 8 && (call->op->flags & ((unsigned)PC__SAVE_IN0 << i));
 }
 

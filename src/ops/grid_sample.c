@@ -1,127 +1,54 @@
-/* grid_sample.c: pictures read at places of one's own, made of other ops: rows of channels are picked by their numbers, so that
- * gradients are added up as those of index_select are, in a fixed order. */
-#include "ops/number.h"
+/* grid_sample.c: pictures read at places of one's own. */
+#include "ops/grid_sample.h"
+
 #include "ops/table.h"
 
-#include <math.h>
-#include <paracord/no_grad.h>
 #include <paracord/sample.h>
 
 static const char who[] = "grid_sample";
 
-/* One of the two axes of x: places along it that are asked for, [n, h', w'], and how many there are. */
-typedef struct axis {
-    pc_tensor *at;
-    int64_t size;
-} axis;
+_Static_assert(PC__GRID_ZEROS == (int)PC_GRID_ZEROS && PC__GRID_BORDER == (int)PC_GRID_BORDER &&
+                   PC__GRID_REFLECTION == (int)PC_GRID_REFLECTION,
+               "kernels know paddings by these numbers");
 
-static pc_tensor *filled(double value, const pc_tensor *like)
+/* x [n, c, h, w] as kernels see it, and the result back. */
+static pc_tensor *seen(pc_tensor *x, bool by_channels)
 {
-    return pc_scalar(value, (pc_dtype)like->dtype, like->storage->device);
+    const int64_t *s = x->shape;
+    return by_channels
+               ? pc_reshape(pc_contiguous(pc_permute(x, PC_SHAPE(0, 2, 3, 1))), PC_SHAPE(s[0], 1, s[2], s[3], s[1]))
+               : pc_reshape(pc_contiguous(x), PC_SHAPE(s[0], s[1], s[2], s[3], 1));
 }
 
-/* From -1..1 to places. */
-static pc_tensor *place_of(pc_tensor *g, int64_t size, bool corners)
+static pc_tensor *unseen(pc_tensor *y, bool by_channels)
 {
-    if (corners)
-        return pc_mul_scalar(pc_add_scalar(g, 1), (double)(size - 1) / 2);
-    return pc_div_scalar(pc_sub_scalar(pc_mul_scalar(pc_add_scalar(g, 1), (double)size), 1), 2);
-}
-
-/* The floor, whose gradient is 0, and not asked for. */
-static pc_tensor *whole(pc_tensor *at)
-{
-    pc_tensor *floor = NULL;
-    PC_NO_GRAD
-        floor = pc_floor(at);
-    return floor;
-}
-
-/* Between low and low + span, there and back again. */
-static pc_tensor *reflected(pc_tensor *at, double low, double span)
-{
-    if (span <= 0)
-        return pc_mul_scalar(at, 0);
-    pc_tensor *off = pc_sub_scalar(at, low);
-    if (!off)
+    if (!y)
         return NULL;
-    off = pc_where(pc_lt(off, filled(0, off)), pc_neg(off), off);
-    pc_tensor *turns = whole(pc_div_scalar(off, span));
-    pc_tensor *rest = pc_sub(off, pc_mul_scalar(turns, span));
-    pc_tensor *half = pc_mul_scalar(turns, 0.5), *is_back = pc_ne(half, pc_floor(half));
-    return pc_add_scalar(pc_where(is_back, pc__with_number(PC__OP_sub, rest, span, true), rest), low);
+    const int64_t *s = y->shape;
+    return by_channels ? pc_permute(pc_reshape(y, PC_SHAPE(s[0], s[2], s[3], s[4])), PC_SHAPE(0, 3, 1, 2))
+                       : pc_reshape(y, PC_SHAPE(s[0], s[1], s[2], s[3]));
 }
 
-static axis axis_of(pc_tensor *grid, int i, int64_t size, const pc_fn_grid_sample_options *o)
+/* The same numbers, from which no gradient is asked for. */
+static pc_tensor *alone(pc_tensor *t)
 {
-    pc_tensor *at = place_of(pc_squeeze(pc_slice(grid, 3, i, i + 1, 1), 3), size, o->align_corners);
-    if (at && o->padding == PC_GRID_REFLECTION)
-        at = o->align_corners ? reflected(at, 0, (double)(size - 1)) : reflected(at, -0.5, (double)size);
-    if (at && o->padding != PC_GRID_ZEROS)
-        at = pc_clamp(at, 0, (double)(size - 1));
-    return (axis){at, size};
+    pc__meta meta;
+    pc__meta_of(&meta, t);
+    return pc__tensor_new(&meta, t->storage->device);
 }
 
-/* Whether a whole place is one of x's; not where it is NaN. */
-static pc_tensor *is_there(pc_tensor *at, int64_t size)
+static pc_tensor *sampled(pc_tensor *x, pc_tensor *grid, const pc_fn_grid_sample_options *o)
 {
-    return at ? pc_logical_and(pc_ge(at, filled(0, at)), pc_le(at, filled((double)(size - 1), at))) : NULL;
-}
-
-static pc_tensor *number_of(pc_tensor *there, pc_tensor *at)
-{
-    return at ? pc_cast(pc_where(there, at, filled(0, at)), PC_I64) : NULL;
-}
-
-/* Of the whole places (x, y) the rows of channels, [places, c], times weights (NULL: 1), and 0 where there are none. */
-static pc_tensor *picked(pc_tensor *rows, axis x, axis y, pc_tensor *weight)
-{
-    pc_tensor *there = pc_logical_and(is_there(x.at, x.size), is_there(y.at, y.size));
-    pc_tensor *column = number_of(there, x.at), *row = number_of(there, y.at);
-    if (!there || !column || !row)
-        return NULL;
-    const int64_t n = there->shape[0], count = pc_tensor_count(there);
-    pc_tensor *picture = pc_mul_scalar(pc_arange(0, (double)n, 1, PC_I64, there->storage->device), (double)y.size);
-    pc_tensor *line = pc_add(row, pc_reshape(picture, PC_SHAPE(n, 1, 1)));
-    pc_tensor *index = pc_reshape(pc_add(pc_mul_scalar(line, (double)x.size), column), PC_SHAPE(count));
-    pc_tensor *value = pc_index_select(rows, 0, index);
-    if (weight) /* far outside it is infinite or NaN, whose product with a gradient of 0 would be NaN */
-        value = pc_mul(value, pc_reshape(pc_where(there, weight, filled(0, weight)), PC_SHAPE(count, 1)));
-    return value ? pc_where(pc_reshape(there, PC_SHAPE(count, 1)), value, filled(0, value)) : NULL;
-}
-
-static pc_tensor *bilinear(pc_tensor *rows, axis x, axis y)
-{
-    pc_tensor *corner[2] = {whole(y.at), whole(x.at)}, *sum = NULL;
-    pc_tensor *part[2] = {pc_sub(y.at, corner[0]), pc_sub(x.at, corner[1])};
-    for (int k = 0; k < 4; k++) {
-        const int down = k / 2, right = k % 2;
-        pc_tensor *by[2];
-        for (int i = 0; i < 2; i++)
-            by[i] = (i ? right : down) ? part[i] : pc__with_number(PC__OP_sub, part[i], 1, true);
-        const axis column = {right ? pc_add_scalar(corner[1], 1) : corner[1], x.size};
-        const axis row = {down ? pc_add_scalar(corner[0], 1) : corner[0], y.size};
-        pc_tensor *term = picked(rows, column, row, pc_mul(by[0], by[1]));
-        sum = sum ? pc_add(sum, term) : term;
-        if (!sum)
-            return NULL;
-    }
-    return sum;
-}
-
-static pc_tensor *sampled(pc_tensor *x, pc_tensor *grid, pc_dtype dtype, const pc_fn_grid_sample_options *o)
-{
-    const pc_dtype wide = pc__is_half(dtype) ? PC_F32 : dtype;
-    const int64_t n = x->shape[0], c = x->shape[1], h = x->shape[2], w = x->shape[3];
-    pc_tensor *rows = pc_reshape(pc_permute(pc__as_dtype(x, wide), PC_SHAPE(0, 2, 3, 1)), PC_SHAPE(n * h * w, c));
-    pc_tensor *places = pc__as_dtype(grid, wide);
-    const axis across = axis_of(places, 0, w, o), down = axis_of(places, 1, h, o);
-    if (!rows || !across.at || !down.at)
-        return NULL;
-    pc_tensor *y = o->nearest ? picked(rows, (axis){pc_round(across.at), w}, (axis){pc_round(down.at), h}, NULL)
-                              : bilinear(rows, across, down);
-    y = pc_reshape(pc__as_dtype(y, dtype), PC_SHAPE(n, grid->shape[1], grid->shape[2], c));
-    return pc_permute(y, PC_SHAPE(0, 3, 1, 2));
+    const pc_dtype dtype = pc__promote(x, grid);
+    const bool by_channels = pc__is_channels_last(x) && !pc__is_contiguous(x);
+    const pc__grid_attributes attributes = {.nearest = o->nearest,
+                                            .padding = (int32_t)o->padding,
+                                            .corners = o->align_corners,
+                                            .size = {x->shape[2], x->shape[3]}};
+    pc_tensor *in = pc__as_dtype(x, dtype), *places = o->nearest ? alone(grid) : grid;
+    in = in ? seen(in, by_channels) : NULL;
+    places = pc_contiguous(pc__as_dtype(places, dtype));
+    return in && places ? unseen(PC__CALL(grid_sample, &attributes, in, places), by_channels) : NULL;
 }
 
 pc_tensor *pc_fn_grid_sample(pc_tensor *x, pc_tensor *grid, pc_fn_grid_sample_options options)
@@ -145,11 +72,38 @@ pc_tensor *pc_fn_grid_sample(pc_tensor *x, pc_tensor *grid, pc_fn_grid_sample_op
     if ((int)options.padding < PC_GRID_ZEROS || (int)options.padding > PC_GRID_REFLECTION)
         return pc__null(PC_ERR_ARGUMENT, "%s: there is no padding %d; they are zeros, border and reflection", who,
                         (int)options.padding);
-    const bool by_channels = pc__is_channels_last(x) && !pc__is_contiguous(x);
     pc_tensor *result = NULL;
     PC_SCOPE {
-        pc_tensor *y = sampled(x, grid, pc__promote(x, grid), &options);
-        result = pc_keep(y && !by_channels ? pc_contiguous(y) : y);
+        result = pc_keep(sampled(x, grid, &options));
     }
     return result;
+}
+
+pc_status pc__infer_grid_sample(pc_call *call, pc__meta *out)
+{
+    const int64_t *x = call->in[0]->shape, *grid = call->in[1]->shape;
+    pc__meta_contiguous(&out[0], call->in[0]->dtype, 5, (int64_t[]){x[0], x[1], grid[1], grid[2], x[4]});
+    return PC_OK;
+}
+
+pc_status pc__infer_grid_sample_backward(pc_call *call, pc__meta *out)
+{
+    const pc__grid_attributes *a = call->attributes;
+    const pc_tensor *dy = call->in[0], *grid = call->in[1];
+    const int64_t *s = dy->shape, x[] = {s[0], s[1], a->size[0], a->size[1], s[4]}, none[5] = {0};
+    pc__meta_contiguous(&out[0], dy->dtype, 5, a->wants_x ? x : none);
+    pc__meta_contiguous(&out[1], dy->dtype, 4, call->n_in > 2 ? grid->shape : none);
+    return PC_OK;
+}
+
+pc_status pc__grad_grid_sample(pc__grad *grad)
+{
+    pc__grid_attributes a = *(const pc__grid_attributes *)grad->attributes;
+    pc_tensor *in[] = {pc_contiguous(grad->out_grad[0]), grad->in[1], grad->in[0]}, *out[PC__OUT_MAX];
+    a.wants_x = grad->needs[0];
+    PC__TRY(pc__call_all(PC__OP_grid_sample_backward, in, grad->needs[1] ? 3 : 2, &a, sizeof a, out));
+    for (int i = 0; i < 2; i++)
+        if (grad->needs[i])
+            PC__TRY(pc__set_grad(grad, i, out[i]));
+    return PC_OK;
 }

@@ -45,7 +45,7 @@ enum pc__op_flags {
     PC__SAVE_OUT0 = 1 << 4,
     PC__SAVE_OUT1 = 1 << 5,
     PC__SAVE_OUT2 = 1 << 6,
-    PC__SAVE_CROSS = 1 << 7,   /* in[0] only where in[1] wants a gradient, and in[1] where in[0] does */
+    PC__SAVE_CROSS = 1 << 7,   /* in[0] where in[1] wants a gradient, and in[1] where in[0] does */
     PC__VIEW = 1 << 8,         /* outputs share in[0]'s memory: no kernel */
     PC__IN_PLACE = 1 << 9,     /* writes the tensors that its wrapper put in call->out */
     PC__WRITES_IN = 1 << 10,   /* and its inputs: an optimiser's parameters and slots */

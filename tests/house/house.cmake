@@ -13,8 +13,8 @@ house_test(exports ${house}/exports $<TARGET_FILE:paracord> $<TARGET_FILE:paraco
   ${level_files})
 house_test(size ${house}/size $<TARGET_FILE:paracord> 2600000)
 if(PARACORD_LEVEL_FILES)
-  house_test(size.v3 ${house}/size $<TARGET_FILE:paracord_cpu_file_v3> 1140000)
-  house_test(size.v4 ${house}/size $<TARGET_FILE:paracord_cpu_file_v4> 1480000)
+  house_test(size.v3 ${house}/size $<TARGET_FILE:paracord_cpu_file_v3> 1160000)
+  house_test(size.v4 ${house}/size $<TARGET_FILE:paracord_cpu_file_v4> 1505000)
   house_test(levels ${house}/levels $<TARGET_FILE_DIR:paracord> ${CMAKE_INSTALL_FULL_LIBDIR}
     ${PROJECT_SOURCE_DIR}/include ${CMAKE_C_COMPILER} ${PARACORD_LEVELS})
 endif()

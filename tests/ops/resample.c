@@ -1,4 +1,4 @@
-/* Pooling with options and to sizes, pictures of other sizes, and read at places. */
+/* Pooling with options and to sizes, and pictures of other sizes. */
 #include "ops/golden.h"
 
 #include "base/base.h"
@@ -58,24 +58,15 @@ static void run_upsample(const golden *g, pc_tensor **in, pc_tensor **out)
     check_order(g, out[0] = pc_fn_upsample(in[0], options));
 }
 
-static void run_grid_sample(const golden *g, pc_tensor **in, pc_tensor **out)
-{
-    const pc_fn_grid_sample_options options = {
-        .nearest = g->args[0] > 0, .padding = (pc_grid_padding)g->args[1], .align_corners = g->args[2] > 0};
-    check_order(g, out[0] = pc_fn_grid_sample(in[0], in[1], options));
-}
-
 static const golden_op ops[] = {
     {"max_pool2d_ceil", run_max_pool2d},
     {"avg_pool2d_ceil", run_avg_pool2d},
     {"adaptive_avg_pool2d", run_adaptive_avg},
     {"adaptive_max_pool2d", run_adaptive_max},
     {"upsample", run_upsample},
-    {"grid_sample", run_grid_sample},
 };
 
 #define UP(...) ((pc_fn_upsample_options){__VA_ARGS__})
-#define GRID(...) ((pc_fn_grid_sample_options){__VA_ARGS__})
 
 static void bad_sizes(void **state)
 {
@@ -104,49 +95,6 @@ static void bad_sizes(void **state)
         assert_fails(pc_fn_upsample(x, UP(.size = {INT32_MAX})), PC_ERR_MEMORY, "more elements");
         assert_fails(pc_fn_adaptive_avg_pool2d(x, INT32_MAX, INT32_MAX), PC_ERR_MEMORY, "more elements");
         assert_fails(pc_fn_upsample(x, UP(.size = {1 + (int64_t)INT32_MAX})), PC_ERR_ARGUMENT, "2^31 - 1");
-    }
-    assert_no_leak();
-}
-
-static void bad_grids(void **state)
-{
-    (void)state;
-    PC_SCOPE {
-        pc_tensor *x = pc_zeros(PC_SHAPE(1, 2, 4, 3), PC_F32, test_device());
-        pc_tensor *grid = pc_zeros(PC_SHAPE(1, 2, 2, 2), PC_F32, test_device());
-        assert_fails(pc_fn_grid_sample(x, pc_reshape(grid, PC_SHAPE(2, 2, 2)), GRID(0)), PC_ERR_SHAPE,
-                     "grid [2, 2, 2]");
-        assert_fails(pc_fn_grid_sample(x, pc_reshape(grid, PC_SHAPE(2, 1, 2, 2)), GRID(0)), PC_ERR_SHAPE, "[n, h'");
-        assert_fails(pc_fn_grid_sample(x, pc_reshape(grid, PC_SHAPE(1, 2, 1, 4)), GRID(0)), PC_ERR_SHAPE, "[n, h'");
-        assert_fails(pc_fn_grid_sample(x, pc_cast(grid, PC_I64), GRID(0)), PC_ERR_DTYPE, "int64");
-        pc_tensor *wide = pc_expand(pc_zeros(PC_SHAPE(1, 1, 1, 1), PC_F32, test_device()), PC_SHAPE(1, 1, 1, 16777217));
-        assert_fails(pc_fn_grid_sample(wide, pc_slice(grid, 0, 0, 1, 1), GRID(0)), PC_ERR_SHAPE,
-                     "float32 does not count");
-        assert_fails(pc_fn_grid_sample(x, grid, GRID(.padding = (pc_grid_padding)3)), PC_ERR_ARGUMENT, "padding 3");
-        assert_fails(pc_fn_grid_sample(NULL, grid, GRID(0)), PC_ERR_ARGUMENT, "NULL");
-        assert_fails(pc_fn_grid_sample(x, NULL, GRID(0)), PC_ERR_ARGUMENT, "NULL");
-    }
-    assert_no_leak();
-}
-
-/* What is beyond x is not read: no infinity comes from there. */
-static void places_that_are_nowhere(void **state)
-{
-    (void)state;
-    PC_SCOPE {
-        pc_tensor *x = pc_full(PC_SHAPE(1, 1, 2, 2), INFINITY, PC_F32, test_device());
-        pc_tensor *grid = pc_full(PC_SHAPE(1, 1, 2, 2), NAN, PC_F32, test_device());
-        assert_close(pc_item(pc_sum(pc_fn_grid_sample(x, grid, GRID(0)))), 0, 0);
-        grid = pc_full(PC_SHAPE(1, 1, 2, 2), 9, PC_F32, test_device());
-        assert_close(pc_item(pc_sum(pc_fn_grid_sample(x, grid, GRID(0)))), 0, 0);
-        assert_true(
-            isinf(pc_item(pc_sum(pc_fn_grid_sample(x, grid, GRID(.padding = PC_GRID_BORDER, .nearest = true))))));
-        /* Nor does a gradient go there, where the place is no number. */
-        x = pc_ones(PC_SHAPE(1, 1, 2, 2), PC_F32, test_device());
-        grid = pc_full(PC_SHAPE(1, 1, 2, 2), 3e38, PC_F32, test_device());
-        assert_ok(pc_require_grad(x, true));
-        assert_ok(pc_backward(pc_sum(pc_fn_grid_sample(x, grid, GRID(0)))));
-        assert_close(pc_item(pc_sum(pc_grad(x))), 0, 0);
     }
     assert_no_leak();
 }
@@ -255,7 +203,7 @@ static void nearest_of_long_lines(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_part_is_found), cmocka_unit_test(bad_sizes),
-    cmocka_unit_test(bad_grids),           cmocka_unit_test(places_that_are_nowhere),
+
     cmocka_unit_test(many_places),         cmocka_unit_test(scales_that_change_nothing),
     cmocka_unit_test(neighbours_of_nan),   cmocka_unit_test(nearest_of_long_lines)};
 

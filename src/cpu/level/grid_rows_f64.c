@@ -1,0 +1,3 @@
+/* grid_rows_f64.c: grid_rows.c in double. */
+#define PC__DOUBLE
+#include "grid_rows.c"
