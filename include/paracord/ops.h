@@ -411,7 +411,7 @@ PC_API PC_MUST_USE pc_tensor *pc_searchsorted(pc_tensor *sorted, pc_tensor *valu
  * to 1, from the thread's generator (random.h): one step of it. Without replacement each place is drawn at most once,
  * and there must be `count` weights above 0; else one. Rows that are not so, or have an infinite weight, are PC_ERR_RANGE: on
  * devices that work later it is told as an index n that is out of range. So are more than 2^24 places. Whatever the
- * dtype, it is by 48 bits of the generator and sums in float64. */
+ * dtype, it is by 48 bits of the generator and sums in float64: what is less than 2^-1022 of a row's largest weight is 0. */
 PC_API PC_MUST_USE pc_tensor *pc_multinomial(pc_tensor *weights, int64_t count, bool replacement);
 
 /* --- arranging: new tensors --- */
@@ -427,11 +427,11 @@ typedef enum pc_pad_mode {
  * for constants. */
 PC_API PC_MUST_USE pc_tensor *pc_pad(pc_tensor *a, pc_shape before, pc_shape after, pc_pad_mode mode, double value);
 
-/* (d) The order along each of dims turned round: a -> a's shape. */
+/* (d) The order along each of dims turned round: a -> a's shape. Dense memory keeps its order of dimensions. */
 PC_API PC_MUST_USE pc_tensor *pc_flip(pc_tensor *a, pc_shape dims);
 
 /* (d) Element i along dims[k] moves to i + shifts[k], round the end; without dims all elements in C order, by one shift:
- * a -> a's shape. */
+ * a -> a's shape. Memory as of pc_cat. */
 PC_API PC_MUST_USE pc_tensor *pc_roll(pc_tensor *a, pc_shape shifts, pc_shape dims);
 
 /* (d) Copies one after another, `times` along each dimension: [n, m] -> [times n, times m]; new ones come in front. */
@@ -441,7 +441,7 @@ PC_API PC_MUST_USE pc_tensor *pc_repeat(pc_tensor *a, pc_shape times);
 PC_API PC_MUST_USE pc_tensor *pc_tile(pc_tensor *a, pc_shape times);
 
 /* (d) Of each matrix of the last two dimensions what is on a diagonal (0: the main one; 1: the one above it) and below
- * it, or above it: a -> a's shape. The rest is 0. */
+ * it, or above it: a -> a's shape. The rest is 0. Dense memory keeps its order of dimensions. */
 PC_API PC_MUST_USE pc_tensor *pc_tril(pc_tensor *a, int64_t diagonal); /* on and below the diagonal */
 PC_API PC_MUST_USE pc_tensor *pc_triu(pc_tensor *a, int64_t diagonal); /* on and above the diagonal */
 

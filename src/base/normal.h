@@ -1,6 +1,6 @@
 /* normal.h: two independent normal numbers of two words (Box and Muller, Annals of Mathematical Statistics 29, 1958), for
  * hosts and kernels. Who includes it is compiled without fused multiply-add, so that every device and every SIMD level has the
- * same bits; no call, no branch, so that compilers make vectors of it. Errors are below 2^-51 of the value. */
+ * same bits; no call, no branch, so that compilers make vectors of it. Errors are below 2^-50 of the value. */
 #ifndef PC__NORMAL_H
 #define PC__NORMAL_H
 

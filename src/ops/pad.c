@@ -276,7 +276,8 @@ static pc_tensor *triangle(const char *who, pc_tensor *a, int64_t diagonal, bool
     pc_tensor *result = NULL;
     PC_SCOPE {
         /* The mask lies as a does. */
-        const bool columns = a->strides[a->ndim - 2] < a->strides[a->ndim - 1];
+        const int64_t down = a->strides[a->ndim - 2], across = a->strides[a->ndim - 1];
+        const bool columns = down > 0 && down < across && n > 1 && m > 1;
         pc_tensor *row = pc_unsqueeze(pc_arange(shift, shift + (double)n, 1, PC_I64, device), !columns);
         pc_tensor *column = pc_unsqueeze(pc_arange(0, (double)m, 1, PC_I64, device), columns);
         pc_tensor *kept = !row || !column ? NULL : is_upper ? pc_ge(column, row) : pc_le(column, row);

@@ -1,5 +1,6 @@
 /* Tensors made larger, turned, moved and repeated; triangles; running sums. */
 #include "ops/golden.h"
+#include "tensor/tensor.h"
 
 #include <paracord/autograd.h>
 #include <paracord/random.h>
@@ -168,6 +169,32 @@ static void any_order(void **state)
     assert_no_leak();
 }
 
+/* A mask that lies as its matrix does; rows that are expanded lie in no other order. */
+static void triangles_of_views(void **state)
+{
+    (void)state;
+    enum { N = 5, M = 7 };
+    PC_SCOPE {
+        pc_tensor *x = pc_add_scalar(pc_reshape(pc_arange(0, N * M, 1, PC_F32, test_device()), PC_SHAPE(N, M)), 1);
+        pc_tensor *turned = pc_transpose(pc_contiguous(pc_transpose(x, 0, 1)), 0, 1);
+        pc_tensor *row = pc_slice(x, 0, 0, 1, 1), *const views[] = {x, turned, pc_expand(row, PC_SHAPE(N, M))};
+        for (int v = 0; v < 3; v++)
+            for (int upper = 0; upper < 2; upper++)
+                for (int k = -6; k <= 8; k++) {
+                    pc_tensor *y = upper ? pc_triu(views[v], k) : pc_tril(views[v], k);
+                    float from[N * M], to[N * M];
+                    assert_ok(pc_read(views[v], from, sizeof from));
+                    assert_ok(pc_read(y, to, sizeof to));
+                    assert_true(pc__is_contiguous(y) == (v != 1));
+                    for (int i = 0; i < N * M; i++) {
+                        const int off = i % M - i / M;
+                        assert_true(to[i] == ((upper ? off >= k : off <= k) ? from[i] : 0));
+                    }
+                }
+    }
+    assert_no_leak();
+}
+
 /* More repeated dimensions than one copy takes, with single ones between them. */
 static void many_repeated(void **state)
 {
@@ -202,7 +229,8 @@ static void many_repeated(void **state)
 }
 
 static const struct CMUnitTest tests[] = {cmocka_unit_test(refuses), cmocka_unit_test(long_sums),
-                                          cmocka_unit_test(any_order), cmocka_unit_test(many_repeated)};
+                                          cmocka_unit_test(any_order), cmocka_unit_test(many_repeated),
+                                          cmocka_unit_test(triangles_of_views)};
 
 int main(void)
 {

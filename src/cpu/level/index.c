@@ -264,14 +264,22 @@ static void add_some(void *context, int64_t piece)
     }
 }
 
-static pc_status add_numbers(const putting *p, const int64_t *index, int64_t skip, int64_t work)
+/* Pieces of whole lists; 0: entries are few beside the places, which threads had better share. */
+static int64_t pieces_of(const putting *p, int64_t together, int threads)
 {
-    const int threads = pc__threads(work);
-    adding a = {.p = p, .index = index, .skip = skip, .outer = p->all / p->n};
-    a.together = PC__MAX(PIECE / ((p->n + p->count) * (int64_t)p->bytes), 1);
+    enum { PART = 8 };
+    const int64_t pieces = (p->all / p->n + together - 1) / together;
+    return p->count >= p->n / PART || (!p->half && pieces >= threads) ? pieces : 0;
+}
+
+static pc_status add_numbers(const putting *p, const int64_t *index, int64_t skip, int64_t pieces, int64_t together,
+                             int threads)
+{
+    adding a = {.p = p, .index = index, .skip = skip, .outer = p->all / p->n, .together = together};
+    threads = (int)PC__MIN(threads, pieces);
     if (p->half && !(a.rooms = pc__alloc((size_t)(threads * p->n) * sizeof *a.rooms)))
         return PC_ERR_MEMORY;
-    pc__parallel(threads, (a.outer + a.together - 1) / a.together, add_some, &a);
+    pc__parallel(threads, pieces, add_some, &a);
     pc__free(a.rooms);
     return PC_OK;
 }
@@ -295,11 +303,16 @@ static pc_status put(const pc_call *call, const pc_tensor *base, const pc_tensor
         return PC_OK;
     p.all = pc__outer_of(to, a->dim) * p.n;
     const int64_t work = (pc_tensor_count(to) + pc_tensor_count(from)) * (int64_t)(4 * p.bytes) + p.all * 16;
-    if (p.row == 1 && (add == add_float || add == add_double))
-        return add_numbers(&p, pc__data(index), a->skip, work);
+    const int threads = pc__threads(work);
+    if (p.row == 1 && (add == add_float || add == add_double)) {
+        const int64_t together = PC__MAX(PIECE / ((p.n + p.count) * (int64_t)p.bytes), 1);
+        const int64_t pieces = pieces_of(&p, together, threads);
+        if (pieces)
+            return add_numbers(&p, pc__data(index), a->skip, pieces, together, threads);
+    }
     PC__TRY(pc__sort_places(&p.by, pc__data(index), p.count, p.n, a->skip));
     p.together = PC__MAX(PIECE / (p.row * (int64_t)p.bytes), 1);
-    pc__parallel(pc__threads(work), (p.all + p.together - 1) / p.together, put_piece, &p);
+    pc__parallel(threads, (p.all + p.together - 1) / p.together, put_piece, &p);
     pc__free(p.by.start);
     return PC_OK;
 }
