@@ -34,7 +34,7 @@ static pc_status infer(pc_call *call, pc__meta *out)
 }
 
 /* exp(logit - most) share / sum, less the label's share; times what arrives. In rows that do not count, whose share is 0, it is 0
- * whatever their logits are. */
+ * whatever their logits are and whatever arrives. */
 static pc_tensor *at_classes(pc__grad *grad, int64_t valid)
 {
     pc_tensor *most = grad->in[MOST], *g = grad->out_grad[0];
@@ -42,8 +42,10 @@ static pc_tensor *at_classes(pc__grad *grad, int64_t valid)
     g = pc_reshape(pc__as_dtype(g, dtype), PC_SHAPE(-1, 1));
     pc_tensor *own = pc__as_dtype(pc_slice(grad->in[LOGITS], 1, 0, valid, 1), dtype);
     pc_tensor *p = pc_mul(pc_exp(pc_sub(own, most)), pc_mul(grad->in[SHARE], g));
-    p = pc_masked_fill(p, pc_eq(grad->in[SHARE], pc_scalar(0, dtype, grad->device)), 0);
-    return pc_scatter_add(p, 1, grad->in[INDEX], pc_neg(pc_mul(grad->in[TARGET], g)));
+    pc_tensor *none = pc_scalar(0, dtype, grad->device), *target = pc_mul(grad->in[TARGET], g);
+    p = pc_masked_fill(p, pc_eq(grad->in[SHARE], none), 0);
+    target = pc_masked_fill(target, pc_eq(grad->in[TARGET], none), 0);
+    return pc_scatter_add(p, 1, grad->in[INDEX], pc_neg(target));
 }
 
 static pc_status gradient(pc__grad *grad)
