@@ -214,6 +214,30 @@ static pc_status to_host(copying *c, const char *who, uint64_t *ticket)
     return stage_out(c, who, ticket);
 }
 
+/* Whoever else waits for the stream may be told first that the copy, or what it copies, was not done. */
+static pc_status arrived(const copying *c, uint64_t ticket)
+{
+    const unsigned number = pc__ever_failed() ? pc__failure_of(c->stream->id, ticket) : 0;
+    return number ? pc__failure_tell(number, c->who) : pc__storage_sound(c->from.storage, c->who);
+}
+
+/* Memory of the program, as a storage for the time of a call. */
+static pc_status out(pc_stream *stream, void *to, pc__bytes from, size_t n, const char *who)
+{
+    pc__storage host = {.device = PC_DEVICE_CPU, .data = to, .bytes = n, .capacity = n};
+    copying c = {stream, {&host, 0}, from, n, {0}, who};
+    uint64_t ticket = 0;
+    pc_status status = n ? direct(&c, &ticket) : PC_OK;
+    if (status == PC_OK)
+        status = pc__host_wait(stream, ticket, who, "data for the host");
+    if (status == PC_OK && n)
+        status = arrived(&c, ticket);
+    pc__free(host.order.other);
+    if (pc__checking())
+        pc__check_forget(&host);
+    return status;
+}
+
 static bool is_between_kinds(pc__bytes to, pc__bytes from)
 {
     const pc_device_type a = to.storage->device.type, b = from.storage->device.type;
@@ -225,12 +249,16 @@ static pc_status through_host(copying *c, const char *who, uint64_t *ticket)
 {
     pc_stream *source = pc_stream_current(c->from.storage->device);
     PC__TRY(pc__graph_allows(c->stream, who, "a copy between kinds of devices"));
-    char *piece = source ? pc__alloc(PC__MIN(c->n, PC__RING_PIECE)) : NULL;
+    if (!source)
+        return pc_error_last()->status;
+    PC__TRY(pc__graph_allows(source, who, "data on the host"));
+    PC__TRY(pc__wait_allowed(source->device, who));
+    char *piece = pc__alloc(PC__MIN(c->n, PC__RING_PIECE));
     pc_status status = piece ? PC_OK : pc_error_last()->status;
     while (status == PC_OK && c->n) {
         size_t n = PC__MIN(c->n, PC__RING_PIECE);
         copying part = {c->stream, c->to, {0}, n, {.note = "staged: from another kind of device"}, who};
-        status = pc__transfer_out(source, piece, c->from, n, who);
+        status = out(source, piece, c->from, n, who);
         if (status == PC_OK)
             status = stage_in(&part, piece, who, ticket);
         c->to.offset += n;
@@ -274,28 +302,9 @@ pc_status pc__transfer_in(pc_stream *stream, pc__bytes to, const void *from, siz
     return PC_OK;
 }
 
-/* Whoever else waits for the stream may be told first that the copy, or what it copies, was not done. */
-static pc_status arrived(const copying *c, uint64_t ticket)
-{
-    const unsigned number = pc__ever_failed() ? pc__failure_of(c->stream->id, ticket) : 0;
-    return number ? pc__failure_tell(number, c->who) : pc__storage_sound(c->from.storage, c->who);
-}
-
-/* Memory of the program, as a storage for the time of a call. */
 pc_status pc__transfer_out(pc_stream *stream, void *to, pc__bytes from, size_t n, const char *who)
 {
     PC__TRY(pc__graph_allows(stream, who, "data on the host"));
     PC__TRY(pc__wait_allowed(stream->device, who));
-    pc__storage host = {.device = PC_DEVICE_CPU, .data = to, .bytes = n, .capacity = n};
-    copying c = {stream, {&host, 0}, from, n, {0}, who};
-    uint64_t ticket = 0;
-    pc_status status = n ? direct(&c, &ticket) : PC_OK;
-    if (status == PC_OK)
-        status = pc__host_wait(stream, ticket, who, "data for the host");
-    if (status == PC_OK && n)
-        status = arrived(&c, ticket);
-    pc__free(host.order.other);
-    if (pc__checking())
-        pc__check_forget(&host);
-    return status;
+    return out(stream, to, from, n, who);
 }
