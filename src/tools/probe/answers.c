@@ -168,7 +168,10 @@ static void read_line(void *context, char *line)
         read_link(r, words);
     } else if (!strcmp(line, "mig")) {
         read_mig(r, words);
-    } else if (!strcmp(line, "lost") && !strstr(words, "Insufficient Permissions")) { /* as older recordings say it */
+    } else if (!strcmp(line, "forbidden") ||
+               (!strcmp(line, "lost") && strstr(words, "Insufficient Permissions"))) { /* as older recordings say it */
+        r->m->forbidden = pc__keepf(r->m, "GPU %s", words);
+    } else if (!strcmp(line, "lost")) {
         r->m->public.lost = pc__keepf(r->m, "GPU %s", words);
     } else if (!strcmp(line, "hang")) {
         snprintf(r->hung, sizeof r->hung, "%.127s", words);

@@ -39,6 +39,10 @@ void pc__check_cuda_start(pc__exam *e)
         pc__fix(e, f, "sudo nvidia-smi mig -lgip # the kinds of instances that there are");
         pc__fix(e, f, "sudo nvidia-smi mig -cgi PROFILE -C # makes one");
         pc__fix(e, f, "sudo nvidia-smi -mig 0 # or the whole GPU at once, without MIG");
+    } else if (code == 100 && e->m->forbidden) {
+        pc__what(e, f, "This process may not use any GPU: the driver lists them and gives none to it.");
+        pc__how(e, f, "NVML says of GPU%s.", e->m->forbidden + strlen("GPU"));
+        pc__fix(e, f, "# ask for GPUs where the process is started: srun --gpus 1, docker run --gpus all");
     } else if (code == 804) {
         pc__what(e, f, "A CUDA compatibility library comes before the driver's own, and this GPU does not take it.");
         const pc_probe_library *l = pc__library_named(e, "CUDA driver");

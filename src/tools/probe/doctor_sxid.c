@@ -19,6 +19,8 @@ static const char *next_sxid(const char *log, char address[48], int *sxid, bool 
         if (!*fatal && strncmp(kind, ", Non-fatal", 11))
             continue;
         *sxid = atoi(end + 3);
+        if (!strncmp(begin, "0000", 4) && begin[4] != ':') /* a domain of eight digits, as others have four */
+            begin += 4;
         snprintf(address, 48, "%.*s", (int)(end - begin), begin);
         return end;
     }
