@@ -331,8 +331,8 @@ PC_API PC_MUST_USE pc_tensor *pc_mse(pc_tensor *x, pc_tensor *y);
 
 /* --- joining and picking --- */
 
-/* (d) Join along dim: [n, k] and [m, k] -> [n + m, k] along dimension 0; other sizes must agree. dtypes promote. Pictures
- * whose channels are all last in memory keep that order. */
+/* (d) Join along dim: [n, k] and [m, k] -> [n + m, k] along dimension 0; other sizes must agree. dtypes promote. Dense
+ * pictures whose channels are all last in memory keep that order. */
 PC_API PC_MUST_USE pc_tensor *pc_cat(pc_tensor *const *tensors, int count, int dim);
 
 /* (d) Join along a new dimension: count of [n, k] -> [count, n, k] for dimension 0; all of one shape. dtypes promote. */
