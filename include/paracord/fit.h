@@ -60,9 +60,9 @@ typedef struct pc_fit_options {
      * and inside an epoch the size of batches and the number of samples must be the same, too; keep_best goes on with what
      * was made with it, and left out drops what was kept. Metrics are found again by their names, wherever they are in the
      * list; behind the first epoch with `test` what is watched must be the same (PC_ERR_STATE).
-     * Of a network that is cut up among ranks (tensor_parallel.h) the file has the whole one: all of its ranks give the same
-     * path, where each sees the file, and stop behind the same batch; the one with the first part writes. Others go on from
-     * it in another number of parts, or with the whole network. */
+     * Of parameters that are cut up among ranks (tensor_parallel.h), also those of networks that only your forward and loss
+     * ask, the file has the whole ones: all of their ranks give the same path, where each sees the file, and stop behind the
+     * same batch; the one with the first part writes. Others go on from it in another number of parts, or with whole ones. */
     const char *checkpoint;
     const char *settings;
     bool resume;

@@ -4,18 +4,28 @@
 
 #include "tensor/tensor.h"
 
+#include <paracord/group.h>
 #include <paracord/module.h>
 
 #define PC__NAME_MAX 48
 #define PC__MODULE_DEPTH_MAX 1000 /* walks over modules are recursive */
 
+/* Which part of a parameter a rank has (parallel/cut.h). Dimension `dim` of the whole one is `blocks` of one size, one behind
+ * the other, and the ranks have equal parts of each. Where they cannot share it equally, there is one block, and the last ranks
+ * have zeros behind its end. It lies in the data of the module that has the parameter. */
+typedef struct pc__cut {
+    pc_group *group;
+    int dim, blocks;
+    int64_t size; /* of that dimension, of the whole */
+} pc__cut;
+
 typedef struct pc__named {
     char name[PC__NAME_MAX];
-    const char *full;          /* of a piece: the name of the parameter that it is of, with dots; NULL: it is `name` */
-    void *object;              /* pc_tensor or pc_module */
-    bool kept;                 /* of buffers: in the state dict */
-    const struct pc__cut *cut; /* of parameters: which part of a whole one it is (parallel/cut.h); NULL: it is whole */
-    bool apart;                /* of parameters: other ranks have other parts of it */
+    const char *full;   /* of a piece: the name of the parameter that it is of, with dots; NULL: it is `name` */
+    void *object;       /* pc_tensor or pc_module */
+    bool kept;          /* of buffers: in the state dict */
+    const pc__cut *cut; /* of parameters: which part of a whole one it is; NULL: it is whole */
+    bool apart;         /* of parameters: other ranks have other parts of it */
 } pc__named;
 
 typedef struct pc__hook {

@@ -8,6 +8,14 @@
 #include <paracord/autograd.h>
 #include <paracord/no_grad.h>
 
+static void note_cut(pc_optimizer *o, int i, const pc__named *parameter)
+{
+    if (!parameter->apart)
+        return;
+    o->cut[i] = *parameter->cut;
+    o->some_apart = true;
+}
+
 /* A tensor that the module has under two names is updated once. Two that share memory would be updated at once, by the
  * same kernel. */
 static pc_status take(void *context, const char *name, pc__named *parameter)
@@ -15,7 +23,7 @@ static pc_status take(void *context, const char *name, pc__named *parameter)
     pc_optimizer *o = context;
     for (int i = 0; i < o->count; i++) {
         if (o->parameters[i] == parameter->object) {
-            o->apart[i] |= parameter->apart;
+            note_cut(o, i, parameter);
             return PC_OK;
         }
         if (pc__overlap(o->parameters[i], parameter->object) != PC__APART)
@@ -25,8 +33,7 @@ static pc_status take(void *context, const char *name, pc__named *parameter)
                             o->name, o->names[i].name, name);
     }
     snprintf(o->names[o->count].name, sizeof o->names[o->count].name, "%s", name);
-    o->apart[o->count] = parameter->apart;
-    o->some_apart |= parameter->apart;
+    note_cut(o, o->count, parameter);
     o->parameters[o->count++] = pc_tensor_retain(parameter->object);
     return PC_OK;
 }
@@ -46,12 +53,12 @@ pc_optimizer *pc__optimizer_new(pc_module *module, const char *name, int slots, 
     const size_t n = (size_t)count;
     o->parameters = pc__calloc(n, sizeof *o->parameters);
     o->names = pc__calloc(n, sizeof *o->names);
-    o->apart = pc__calloc(n, sizeof *o->apart);
+    o->cut = pc__calloc(n, sizeof *o->cut);
     o->group = pc__calloc(n, sizeof *o->group);
     o->lined = pc__calloc(n, sizeof *o->lined);
     o->state = pc__calloc(n * (size_t)slots, sizeof *o->state);
     o->work = pc__calloc(n * (size_t)(2 + slots) + PC__STEP_EXTRAS, sizeof *o->work);
-    if (o->parameters && o->names && o->apart && o->group && o->lined && o->state && o->work &&
+    if (o->parameters && o->names && o->cut && o->group && o->lined && o->state && o->work &&
         pc__module_visit(module, take, o) == PC_OK && pc__optimizer_make_state(o) == PC_OK)
         return o;
     pc_optimizer_free(o);
@@ -73,7 +80,7 @@ void pc_optimizer_free(pc_optimizer *o)
     pc_tensor_free(o->clip);
     pc__free(o->parameters);
     pc__free(o->names);
-    pc__free(o->apart);
+    pc__free(o->cut);
     pc__free(o->group);
     pc__free(o->lined);
     pc__free(o->state);

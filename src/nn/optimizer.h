@@ -20,9 +20,11 @@ struct pc_optimizer {
     double clip_norm;       /* the most; 0: gradients are taken as they are */
     pc_tensor *clip;        /* float64 [2], what pc__gradient_norm leaves; NULL: not yet */
     bool is_part;           /* of the module's parameters others have other parts */
-    bool *apart;            /* count: others have other parts of it (pc__named) */
-    bool some_apart;        /* of at least one */
-    bool hosted;            /* state lies in pinned host memory (pc__storage_hosted) */
+    /* count: which part of a whole one it is, others having the other parts; without a group it is whole. Copies, since
+     * parameters may outlive their modules. */
+    pc__cut *cut;
+    bool some_apart; /* of at least one */
+    bool hosted;     /* state lies in pinned host memory (pc__storage_hosted) */
     /* Where others have parts of the gradients: makes of o->clip, which has this part's norm, what all of them give; NULL:
      * there are no others. Its context is o->whole. */
     pc_status (*whole_norm)(pc_optimizer *o);

@@ -6,15 +6,6 @@
 
 #include <paracord/tensor_parallel.h>
 
-/* Which part of a parameter a rank has. Dimension `dim` of the whole one is `blocks` of one size, one behind the other, and
- * the ranks have equal parts of each. Where they cannot share it equally, there is one block, and the last ranks have zeros
- * behind its end. It lies in the data of the module that has the parameter. */
-typedef struct pc__cut {
-    pc_group *group;
-    int dim, blocks;
-    int64_t size; /* of that dimension, of the whole */
-} pc__cut;
-
 /* cut.c: this rank's part of a whole tensor, into `own`; and `own`s of all ranks as one. */
 pc_status pc__cut_take(const pc__cut *cut, pc_tensor *own, pc_tensor *whole);
 pc_tensor *pc__cut_join(const pc__cut *cut, pc_tensor *own);

@@ -49,7 +49,7 @@ static pc__cut_gradients sort(const pc_optimizer *o, pc_tensor **list)
     pc__cut_gradients g = {.part = list, .same = list + o->count};
     for (int i = 0; i < o->count; i++) {
         pc_tensor *gradient = o->elsewhere && o->elsewhere[i] ? NULL : pc_grad(o->parameters[i]);
-        if (gradient && o->apart[i])
+        if (gradient && o->cut[i].group)
             g.part[g.parts++] = gradient;
         else if (gradient)
             *--g.same = gradient, g.sames++;

@@ -10,7 +10,7 @@ typedef struct pc__piece {
         *gradient; /* views: of where the rank's weights of the bucket lie, of its part of the gradients */
     int bucket, parameter;
     int64_t begin;             /* its first element, in the order of the parameter's memory */
-    const struct pc__cut *cut; /* which part of a whole one the parameter is (parallel/cut.h); NULL: it is whole */
+    const struct pc__cut *cut; /* which part of a whole one the parameter is (nn/module.h); NULL: it is whole */
 } pc__piece;
 
 int pc__zero_parameters(const pc_zero *zero);

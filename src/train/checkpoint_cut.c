@@ -1,7 +1,9 @@
 /* checkpoint_cut.c: parts of parameters into a checkpoint of whole ones, and back. */
 #include "train/checkpoint_cut.h"
 
+#include "nn/optimizer.h"
 #include "parallel/agree.h"
+#include "parallel/zero_state.h"
 
 #include <paracord/no_grad.h>
 #include <paracord/ops.h>
@@ -20,18 +22,30 @@ static pc_status look(void *context, const char *name, pc__named *p)
     return PC_OK;
 }
 
-pc_group *pc__checkpoint_network(pc_module *net)
+/* The optimiser knows of its own parameters, whichever network has them; with zero these are pieces, which say nothing of
+ * cuts. */
+static const pc__cut *find(const pc_tensor *parameter, pc_module *net, const pc_optimizer *o, const pc_zero *zero)
 {
-    search s = {0};
-    return pc__module_each(net, look, &s) == PC_OK && s.cut ? s.cut->group : NULL;
+    search s = {.parameter = parameter};
+    for (int i = 0; i < o->count; i++)
+        if (o->cut[i].group && (!parameter || o->parameters[i] == parameter))
+            return &o->cut[i];
+    if (zero)
+        (void)!pc__module_each((pc_module *)pc__zero_module(zero), look, &s);
+    if (!s.cut)
+        (void)!pc__module_each(net, look, &s);
+    return s.cut;
+}
+
+pc_group *pc__checkpoint_network(pc_module *net, const pc_optimizer *optimizer, const pc_zero *zero)
+{
+    const pc__cut *cut = find(NULL, net, optimizer, zero);
+    return cut ? cut->group : NULL;
 }
 
 const pc__cut *pc__checkpoint_cut_of(const pc__fit *fit, const pc_tensor *parameter)
 {
-    search s = {.parameter = parameter};
-    if (fit->network && parameter)
-        (void)!pc__module_each(fit->net, look, &s);
-    return s.cut;
+    return fit->network && parameter ? find(parameter, fit->net, fit->optimizer, fit->zero) : NULL;
 }
 
 const pc_tensor *pc__checkpoint_whole(const pc__cut *cut, const pc_tensor *t)

@@ -6,10 +6,11 @@
 #include "parallel/cut.h"
 #include "train/checkpoint_form.h"
 
-/* Of the ranks among which parameters of the network are cut; NULL: it is whole. */
-pc_group *pc__checkpoint_network(pc_module *net);
+/* Of the ranks among which parameters are cut that are trained, by the optimiser or shared out by zero (may be NULL), or else
+ * those of the network, which need not have the trained ones; NULL: all are whole. */
+pc_group *pc__checkpoint_network(pc_module *net, const pc_optimizer *optimizer, const pc_zero *zero);
 
-/* Which part of a whole one a parameter of the network is; NULL: it is whole, or no parameter. */
+/* Which part of a whole one a parameter is, of these; NULL: it is whole, or no parameter. */
 const pc__cut *pc__checkpoint_cut_of(const pc__fit *fit, const pc_tensor *parameter);
 
 /* What the file has of t, which is of a parameter that is cut so: a tensor of that shape without memory for it. The scope's. */

@@ -4,6 +4,8 @@
 
 #include "ranks_job.h"
 
+#include <paracord/tensor_parallel.h>
+
 static void labelled(void **state)
 {
     (void)state;
@@ -143,6 +145,99 @@ static void one_fails(void **state)
     }
 }
 
+/* --- networks that are cut up --- */
+
+enum { CUT_WIDE = 8, CUT_NUMBERS = CUT_WIDE * (WIDTH + 1) + CLASSES * (CUT_WIDE + 1), CUT_SECONDS = 20 };
+
+typedef struct cut_job {
+    bool outside; /* of the module that pc_fit gets: a forward of its own asks the network */
+    int epochs;
+    uint64_t seed;
+    const char *checkpoint;
+    float weights[CUT_NUMBERS]; /* whole, as rank 0 has them at the end */
+} cut_job;
+
+static pc_module *cut_network(uint64_t seed, pc_group *parts)
+{
+    pc_seed(seed);
+    return parts ? pc_sequential(pc_column_linear(WIDTH, CUT_WIDE, parts, .activation = PC_ACTIVATION_TANH),
+                                 pc_row_linear(CUT_WIDE, CLASSES, parts))
+                 : pc_sequential(pc_linear(WIDTH, CUT_WIDE, .activation = PC_ACTIVATION_TANH),
+                                 pc_linear(CUT_WIDE, CLASSES));
+}
+
+static pc_tensor *ask_outside(void *context, pc_module *net, const pc_batch *batch)
+{
+    (void)net;
+    return pc_forward(context, batch->x);
+}
+
+static pc_status read_whole(pc_module *net, pc_group *parts, float *to)
+{
+    int64_t n;
+    pc_module *whole = parts ? cut_network(1, NULL) : net;
+    pc_status status = parts ? pc_tensor_parallel_join(net, whole) : PC_OK;
+    if (status == PC_OK)
+        status = read_weights(whole, to, &n);
+    if (parts)
+        pc_module_free(whole);
+    return status;
+}
+
+static pc_status fit_cut(const cut_job *c, pc_group *parts, pc_device device, pc_fit_options options, float *weights)
+{
+    const job j = {.kind = TENSORS};
+    const int fine = 0;
+    pc_module *net = cut_network(c->seed, parts), *front = pc_activation(PC_ACTIVATION_TANH);
+    pc_status status = pc_module_to(net, device, PC_F32);
+    pc_optimizer *adam = pc_adam(net, .lr = 0.02);
+    pc_loader *loader = samples(&j, device, true, &fine, BATCH, 4);
+    options.epochs = c->epochs;
+    options.checkpoint = c->checkpoint;
+    options.resume = true;
+    options.forward = c->outside ? ask_outside : NULL;
+    options.context = net;
+    if (status == PC_OK)
+        status = pc_fit(c->outside ? front : net, adam, loader, options, NULL);
+    if (status == PC_OK)
+        status = read_whole(net, parts, weights);
+    pc_optimizer_free(adam);
+    pc_module_free(net);
+    pc_module_free(front);
+    pc_loader_free(loader);
+    return status;
+}
+
+static void cut_work(rank_work *r)
+{
+    cut_job *c = r->context;
+    float others[CUT_NUMBERS];
+    RANK_OK(pc_group_set_timeout(r->group, CUT_SECONDS));
+    RANK_OK(fit_cut(c, r->size > 1 ? r->group : NULL, r->device, (pc_fit_options){0}, r->rank ? others : c->weights));
+}
+
+/* The file has whole parameters, whether or not the module that pc_fit gets has them. */
+static void cut_outside(void **state)
+{
+    (void)state;
+    const test_path path = joined(root.s, "cut outside");
+    static const int parts[][2] = {{2, 2}, {2, 1}, {1, 2}};
+    for (int i = 0; i < 3 && ranks_most() >= 2; i++) {
+        cut_job straight = {.outside = true, .epochs = 4, .seed = 3}, first = straight, second;
+        ranks_work(1, cut_work, &straight);
+        first.epochs = 2;
+        first.checkpoint = path.s;
+        ranks_work(parts[i][0], cut_work, &first);
+        second = first;
+        second.epochs = 4;
+        second.seed = 5;
+        ranks_work(parts[i][1], cut_work, &second);
+        for (int k = 0; k < CUT_NUMBERS; k++)
+            assert_close(second.weights[k], straight.weights[k], 1e-5);
+        assert_int_equal(unlink(path.s), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +245,7 @@ int main(void)
         cmocka_unit_test(pictured),          cmocka_unit_test(chosen),    cmocka_unit_test(alike),
         cmocka_unit_test(at_another_number), cmocka_unit_test(stopped),   cmocka_unit_test(no_number),
         cmocka_unit_test(other_data),        cmocka_unit_test(one_fails), cmocka_unit_test(slowed),
+        cmocka_unit_test(cut_outside),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
