@@ -61,8 +61,8 @@ typedef struct pc_fit_options {
      * was made with it, and left out drops what was kept. Metrics are found again by their names, wherever they are in the
      * list; behind the first epoch with `test` what is watched must be the same (PC_ERR_STATE).
      * Of parameters that are cut up among ranks (tensor_parallel.h), also those of networks that only your forward and loss
-     * ask, the file has the whole ones: all of their ranks give the same path, where each sees the file, and stop behind the
-     * same batch; the one with the first part writes. Others go on from it in another number of parts, or with whole ones. */
+     * ask, the file has the whole ones: all of their ranks give the same path, where each sees the file; the one with the first
+     * part writes. Others go on from it in another number of parts, or with whole ones. */
     const char *checkpoint;
     const char *settings;
     bool resume;
@@ -133,8 +133,9 @@ typedef struct pc_fit_options {
 } pc_fit_options;
 
 /* Train all parameters that the optimiser was made for; PC_ERR_ARGUMENT where none of them is the network's, without forward and
- * loss of yours. *last (may be NULL) tells of the last finished epoch; its epoch
- * is 0 when there was none. PC_OK too when stopped on request. */
+ * loss of yours. *last (may be NULL) tells of the last finished epoch; its epoch is 0 when there was none. PC_OK too when
+ * stopped on request. Where parameters are cut up among ranks (tensor_parallel.h) all of these call it with the same options;
+ * the stop callbacks are asked in every rank, and all stop behind the same batch, some batches later, where one says so. */
 PC_API PC_MUST_USE pc_status pc_fit(pc_module *net, pc_optimizer *optimizer, pc_loader *train, pc_fit_options options,
                                     pc_epoch_result *last);
 

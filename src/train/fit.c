@@ -217,7 +217,7 @@ pc_status pc__fit_run(pc__fit *fit)
     pc__fit_set_training(fit);
     fit->first_epoch = fit->at.epoch;
     fit->first_batch = fit->at.batch;
-    fit->tally = (pc__tally){.score = &fit->at.score};
+    fit->tally = (pc__tally){.score = &fit->at.score, .network = fit->network};
     fit->judge.named = pc__loader_names_classes(fit->train);
     fit->counts = pc__judge_may_count(&fit->judge, fit->train);
     pc_status status = pc__fit_ranks_join(fit);

@@ -68,7 +68,7 @@ typedef struct pc__fit {
     pc_status (*told)(void *context, struct pc__fit *fit); /* at the end of every epoch, behind its callback */
     void *context;
     pc_group *group;       /* of ranks that train together (fit_ranks.c); NULL: it is alone */
-    pc_group *network;     /* of ranks among which parameters are cut up, for the checkpoint; NULL: they are whole */
+    pc_group *network;     /* of ranks among which parameters are cut up; NULL: they are whole */
     pc_dtype reduce_dtype; /* of gradients between them (pc_ddp_options) */
     bool agreed;           /* the error that it ended with is that of all ranks */
     int accumulate;        /* a batch is learnt from in so many parts, as far as it has as many samples; 0: 1 */

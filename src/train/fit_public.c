@@ -188,7 +188,7 @@ pc_status pc_fit(pc_module *net, pc_optimizer *optimizer, pc_loader *train, pc_f
                    .told = options.checkpoint ? told : NULL,
                    .accumulate = options.accumulate,
                    .group = options.group && pc_group_size(options.group) > 1 ? options.group : NULL,
-                   .network = options.checkpoint ? pc__checkpoint_network(net, optimizer, options.zero) : NULL,
+                   .network = pc__checkpoint_network(net, optimizer, options.zero),
                    .reduce_dtype = options.reduce_dtype};
     pc_status status = pc__fit_ranks_end(&fit, run(&fit, &options));
     pc_scaler_free(fit.scaler);

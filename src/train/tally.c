@@ -16,11 +16,11 @@ static pc_status open_all(pc__tally *t, pc_device device)
         return pc__fail(PC_ERR_DEVICE, "adding up batches: there is no such device");
     t->immediate = backend->immediate;
     pc__meta meta;
-    const int64_t numbers = t->group ? PC__TALLY_SHARED : PC__TALLY_SUMS;
+    const int64_t numbers = pc__tally_together(t) ? PC__TALLY_SHARED : PC__TALLY_SUMS;
     pc__meta_contiguous(&meta, PC_F64, 1, (int64_t[]){PC__TALLY_SUMS});
     t->sums = t->sums ? t->sums : pc__tensor_unscoped(&meta, device);
     pc__meta_contiguous(&meta, PC_F64, 1, &numbers);
-    if (t->group && !t->shared && !(t->shared = pc__tensor_unscoped(&meta, device)))
+    if (pc__tally_together(t) && !t->shared && !(t->shared = pc__tensor_unscoped(&meta, device)))
         return PC_ERR_MEMORY;
     for (int i = 0; i < PC__MARKS && t->sums && !t->immediate; i++) {
         pc__mark *mark = &t->marks[i];
@@ -66,7 +66,7 @@ pc_status pc__tally_add(pc__tally *t, pc_tensor *logits, pc_tensor *y, pc_tensor
 static void take(pc__tally *t, const double *sums, int64_t seen)
 {
     *t->score = (pc__score){.loss = sums[0], .correct = (int64_t)sums[1], .seen = seen, .ignored = (int64_t)sums[2]};
-    if (t->group)
+    if (pc__tally_together(t))
         pc__tally_hear(t, sums);
 }
 
@@ -75,7 +75,7 @@ static void pace(pc__tally *t)
 {
     enum { SOON = 2000000, LATE = 8000000 }; /* nanoseconds */
     const int64_t now = pc__now(), took = now - t->taken;
-    int *every = t->group ? &t->wanted : &t->every; /* ranks change it together */
+    int *every = pc__tally_together(t) ? &t->wanted : &t->every; /* ranks change it together */
     *every = t->every;
     if (t->taken && took < SOON)
         *every = PC__MIN(2 * t->every, PC__MARK_MOST);
@@ -112,8 +112,8 @@ static pc_status mark(pc__tally *t)
 {
     PC__TRY(t->count == PC__MARKS ? take_oldest(t, true) : PC_OK);
     pc__mark *next = &t->marks[(t->first + t->count) % PC__MARKS];
-    PC__TRY(t->group ? pc__tally_share(t) : PC_OK);
-    PC__TRY(pc_copy(next->sums, t->group ? t->shared : t->sums));
+    PC__TRY(pc__tally_together(t) ? pc__tally_share(t) : PC_OK);
+    PC__TRY(pc_copy(next->sums, pc__tally_together(t) ? t->shared : t->sums));
     PC__TRY(pc_event_record(next->arrived, NULL));
     next->seen = t->seen;
     t->unmarked = 0;
@@ -138,7 +138,7 @@ static pc_status pass_in_ranks(pc__tally *t)
 pc_status pc__tally_passed(pc__tally *t, int64_t n)
 {
     t->seen += n;
-    if (t->group)
+    if (pc__tally_together(t))
         return pass_in_ranks(t);
     if (t->immediate) {
         take(t, pc__data(t->sums), t->seen);

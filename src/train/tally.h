@@ -11,7 +11,8 @@
  *     pc__tally_close(&tally);
  *
  * In a group the sums are those of all ranks, added up on the device. All ranks make the same calls; each takes its sums behind
- * the same batches, so what they decide by them, and by the wishes that come along, is the same. */
+ * the same batches, so what they decide by them, and by the wishes that come along, is the same. Ranks that have parts of one
+ * network have the same sums, and add up wishes alone. */
 #ifndef PC__TALLY_H
 #define PC__TALLY_H
 
@@ -43,11 +44,18 @@ typedef struct pc__tally {
     int64_t taken;    /* when the last one was, pc__now(); 0: none of this pass yet */
     pc__mark marks[PC__MARKS];
     int first, count;
-    pc_group *group;   /* NULL: it is alone */
-    pc_tensor *shared; /* of a group: the sums of all ranks, their wishes, the batches to a mark */
-    int wanted;        /* of a group's first rank: the batches to a mark from then on */
+    pc_group *group;   /* of ranks with other batches; NULL: it is alone */
+    pc_group *network; /* of ranks with other parts of the network; NULL: it is whole */
+    pc_tensor *shared; /* of these: the sums of all ranks, their wishes, the batches to a mark */
+    int wanted;        /* of the first of all ranks: the batches to a mark from then on */
     bool wishes[PC__WISHES], granted[PC__WISHES];
 } pc__tally;
+
+/* It goes on with other ranks. */
+static inline bool pc__tally_together(const pc__tally *tally)
+{
+    return tally->group || tally->network;
+}
 
 /* May be called again, for other sums. */
 pc_status pc__tally_begin(pc__tally *tally, pc_device device);

@@ -154,8 +154,24 @@ typedef struct cut_job {
     int epochs;
     uint64_t seed;
     const char *checkpoint;
+    int stops_after
+        [2]; /* rank 0's and rank 1's callback say stop from the time on that they are asked that often; 0: never */
+    /* what came of it */
+    int asked[2], last[2];      /* epochs */
     float weights[CUT_NUMBERS]; /* whole, as rank 0 has them at the end */
 } cut_job;
+
+typedef struct cut_rank {
+    cut_job *job;
+    int rank;
+} cut_rank;
+
+static bool stops_cut(void *context)
+{
+    const cut_rank *r = context;
+    const int asked = ++r->job->asked[r->rank], after = r->job->stops_after[r->rank];
+    return after && asked >= after;
+}
 
 static pc_module *cut_network(uint64_t seed, pc_group *parts)
 {
@@ -184,21 +200,26 @@ static pc_status read_whole(pc_module *net, pc_group *parts, float *to)
     return status;
 }
 
-static pc_status fit_cut(const cut_job *c, pc_group *parts, pc_device device, pc_fit_options options, float *weights)
+static pc_status fit_cut(cut_job *c, pc_group *parts, int rank, pc_device device, float *weights)
 {
+    cut_rank own = {c, rank};
+    const pc_train_callbacks callbacks = {.context = &own, .stop = stops_cut};
+    pc_epoch_result last;
     const job j = {.kind = TENSORS};
     const int fine = 0;
     pc_module *net = cut_network(c->seed, parts), *front = pc_activation(PC_ACTIVATION_TANH);
     pc_status status = pc_module_to(net, device, PC_F32);
     pc_optimizer *adam = pc_adam(net, .lr = 0.02);
     pc_loader *loader = samples(&j, device, true, &fine, BATCH, 4);
-    options.epochs = c->epochs;
-    options.checkpoint = c->checkpoint;
-    options.resume = true;
-    options.forward = c->outside ? ask_outside : NULL;
-    options.context = net;
+    const pc_fit_options options = {.epochs = c->epochs,
+                                    .checkpoint = c->checkpoint,
+                                    .resume = true,
+                                    .callbacks = &callbacks,
+                                    .forward = c->outside ? ask_outside : NULL,
+                                    .context = net};
     if (status == PC_OK)
-        status = pc_fit(c->outside ? front : net, adam, loader, options, NULL);
+        status = pc_fit(c->outside ? front : net, adam, loader, options, &last);
+    c->last[rank] = status == PC_OK ? last.epoch : 0;
     if (status == PC_OK)
         status = read_whole(net, parts, weights);
     pc_optimizer_free(adam);
@@ -213,7 +234,7 @@ static void cut_work(rank_work *r)
     cut_job *c = r->context;
     float others[CUT_NUMBERS];
     RANK_OK(pc_group_set_timeout(r->group, CUT_SECONDS));
-    RANK_OK(fit_cut(c, r->size > 1 ? r->group : NULL, r->device, (pc_fit_options){0}, r->rank ? others : c->weights));
+    RANK_OK(fit_cut(c, r->size > 1 ? r->group : NULL, r->rank, r->device, r->rank ? others : c->weights));
 }
 
 /* The file has whole parameters, whether or not the module that pc_fit gets has them. */
@@ -238,14 +259,39 @@ static void cut_outside(void **state)
     }
 }
 
+/* Both are asked as often, whoever said stop first, and from there it goes on. */
+static void cut_stopped(void **state)
+{
+    (void)state;
+    const test_path path = joined(root.s, "cut stopped");
+    static const int after[][2] = {{5, 6}, {7, 3}, {0, 4}};
+    for (int i = 0; i < 6 && ranks_most() >= 2; i++) {
+        cut_job straight = {.epochs = 6, .seed = 3}, first = straight, second;
+        ranks_work(1, cut_work, &straight);
+        memcpy(first.stops_after, after[i / 2], sizeof first.stops_after);
+        first.checkpoint = i % 2 ? path.s : NULL;
+        ranks_work(2, cut_work, &first);
+        assert_true(first.last[0] < first.epochs);
+        assert_int_equal(first.last[1], first.last[0]);
+        assert_int_equal(first.asked[1], first.asked[0]);
+        if (!first.checkpoint)
+            continue;
+        second = (cut_job){.epochs = 6, .seed = 5, .checkpoint = path.s};
+        ranks_work(2, cut_work, &second);
+        for (int k = 0; k < CUT_NUMBERS; k++)
+            assert_close(second.weights[k], straight.weights[k], 1e-5);
+        assert_int_equal(unlink(path.s), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(labelled),          cmocka_unit_test(priced),    cmocka_unit_test(normed_together),
-        cmocka_unit_test(pictured),          cmocka_unit_test(chosen),    cmocka_unit_test(alike),
-        cmocka_unit_test(at_another_number), cmocka_unit_test(stopped),   cmocka_unit_test(no_number),
-        cmocka_unit_test(other_data),        cmocka_unit_test(one_fails), cmocka_unit_test(slowed),
-        cmocka_unit_test(cut_outside),
+        cmocka_unit_test(labelled),          cmocka_unit_test(priced),      cmocka_unit_test(normed_together),
+        cmocka_unit_test(pictured),          cmocka_unit_test(chosen),      cmocka_unit_test(alike),
+        cmocka_unit_test(at_another_number), cmocka_unit_test(stopped),     cmocka_unit_test(no_number),
+        cmocka_unit_test(other_data),        cmocka_unit_test(one_fails),   cmocka_unit_test(slowed),
+        cmocka_unit_test(cut_outside),       cmocka_unit_test(cut_stopped),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
