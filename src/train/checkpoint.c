@@ -149,7 +149,7 @@ static pc_status put(const pc__fit *fit, pc__checkpoint_header *h, pc__text *out
     return status;
 }
 
-static pc_status save(const char *path, const pc__fit *fit, const char *settings)
+static pc_status save(const char *path, pc__fit *fit, const char *settings)
 {
     const bool writes = pc__fit_speaks(fit) && (!fit->network || fit->network->rank == 0);
     pc__checkpoint_header h = describe(fit, settings);
@@ -160,7 +160,7 @@ static pc_status save(const char *path, const pc__fit *fit, const char *settings
         status = pc__file_write(path, out.data, out.length);
     }
     pc__text_free(&out);
-    return pc__checkpoint_agree(fit, status);
+    return pc__fit_parts_agree(fit, status);
 }
 
 pc_status pc__checkpoint_save(const char *path, pc__fit *fit, const char *settings)
@@ -195,7 +195,7 @@ pc_status pc__checkpoint_load(const char *path, pc__fit *fit, const char *settin
     if (status == PC_OK)
         status = take(path, &file, fit, settings);
     pc__checkpoint_close(&file);
-    return pc__checkpoint_agree(fit, status);
+    return pc__fit_parts_agree(fit, status);
 }
 
 pc_status pc__checkpoint_look(const char *path, bool *finished)

@@ -1,8 +1,8 @@
 /* checkpoint_cut.c: parts of parameters into a checkpoint of whole ones, and back. */
 #include "train/checkpoint_cut.h"
 
+#include "dist/group.h"
 #include "nn/optimizer.h"
-#include "parallel/agree.h"
 #include "parallel/zero_state.h"
 
 #include <paracord/no_grad.h>
@@ -95,9 +95,4 @@ pc_status pc__checkpoint_take_part(const char *path, const pc__checkpoint_file *
             status = pc__checkpoint_misfit(path, file, here, like, name);
     }
     return status;
-}
-
-pc_status pc__checkpoint_agree(const pc__fit *fit, pc_status status)
-{
-    return fit->network ? pc__agree_on_success(fit->network, status) : status;
 }

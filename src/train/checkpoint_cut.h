@@ -23,7 +23,4 @@ pc_tensor *pc__checkpoint_join(const pc__cut *cut, pc_tensor *t, pc_device devic
 pc_status pc__checkpoint_take_part(const char *path, const pc__checkpoint_file *file, size_t *at, const pc__cut *cut,
                                    pc_tensor *t, const char *name);
 
-/* This rank has come so far with the checkpoint: where one of the network's has not, all fail. */
-pc_status pc__checkpoint_agree(const pc__fit *fit, pc_status status);
-
 #endif

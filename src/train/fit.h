@@ -70,7 +70,8 @@ typedef struct pc__fit {
     pc_group *group;       /* of ranks that train together (fit_ranks.c); NULL: it is alone */
     pc_group *network;     /* of ranks among which parameters are cut up; NULL: they are whole */
     pc_dtype reduce_dtype; /* of gradients between them (pc_ddp_options) */
-    bool agreed;           /* the error that it ended with is that of all ranks */
+    bool agreed;           /* the error that it ended with is that of all ranks of the group */
+    bool parts_agreed;     /* and of the network */
     int accumulate;        /* a batch is learnt from in so many parts, as far as it has as many samples; 0: 1 */
     pc_zero *
         zero; /* parameters are shared out, and the optimiser is of this rank's part (fit_zero.c); NULL: they are not */
@@ -131,7 +132,13 @@ pc_status pc__fit_ranks_buffers(const pc__fit *fit);
 typedef enum pc__cause { PC__CAUSE_NONE, PC__CAUSE_BATCH, PC__CAUSE_PARAMETER, PC__CAUSE_OP } pc__cause;
 pc_status pc__fit_ranks_words(pc__fit *fit, pc__cause *cause, char what[PC__FIT_WORDS]);
 
-/* How this rank ended, which is its own error, or that of another one; an error ends the others. */
+pc_status pc__fit_parts_words(const pc__fit *fit, pc__cause *cause,
+                              char what[PC__FIT_WORDS]); /* of the network's parts */
+
+/* All parts of a cut network come here, and where one has failed all do, with nothing that ends them: so far they could go on. */
+pc_status pc__fit_parts_agree(pc__fit *fit, pc_status status);
+
+/* How this rank ended, which is its own error, or that of another one; an error ends the others, of the group and the network. */
 pc_status pc__fit_ranks_end(pc__fit *fit, pc_status status);
 
 /* It is the one that writes files and calls back. */

@@ -3,6 +3,7 @@
 #include "train/fit.h"
 
 #include "data/gather.h"
+#include "dist/group.h"
 #include "nn/module.h"
 #include "nn/optimizer.h"
 #include "ops/finite.h"
@@ -140,17 +141,38 @@ static const char *way_out(pc__cause cause, bool is_first)
     return is_first ? "" : "; a smaller rate or clipped gradients may help";
 }
 
+/* Of a cut network all parts come to the same, and say the same of it. Where an op has made it, in one part alone, others may
+ * wait in the network for what that one did no more: it looks for them so many seconds, and else ends them. */
+static pc_status find_cause(pc__fit *fit, const pc_batch *batch, int parts, bool is_first, pc__cause *cause,
+                            char what[PC__FIT_WORDS])
+{
+    enum { SECONDS = 10 };
+    *cause = is_batch(batch, what, PC__FIT_WORDS)               ? PC__CAUSE_BATCH
+             : is_parameter(fit, is_first, what, PC__FIT_WORDS) ? PC__CAUSE_PARAMETER
+                                                                : PC__CAUSE_NONE;
+    PC__TRY(pc__fit_parts_words(fit, cause, what));
+    fit->parts_agreed = fit->network != NULL;
+    if (*cause)
+        return PC_OK;
+    *cause = is_op(fit, batch, parts, what, PC__FIT_WORDS) ? PC__CAUSE_OP : PC__CAUSE_NONE;
+    if (!fit->network)
+        return PC_OK;
+    const double seconds = fit->network->seconds;
+    fit->network->seconds = seconds > 0 ? PC__MIN(seconds, SECONDS) : SECONDS;
+    fit->parts_agreed = pc__fit_parts_words(fit, cause, what) == PC_OK;
+    fit->network->seconds = seconds;
+    return PC_OK;
+}
+
 pc_status pc__fit_not_finite(pc__fit *fit, int64_t step, const pc_batch *batch, int parts)
 {
-    char what[PC__FIT_WORDS];
+    char what[PC__FIT_WORDS] = "";
+    pc__cause cause;
     const bool is_first = fit->at.epoch == fit->first_epoch && step == fit->first_batch;
     const pc_error before = pc__error_take(); /* there is none, but that looking may make one */
     if (pc__fit_sees(fit))
         pc_generator_set(fit->generator);
-    pc__cause cause = is_batch(batch, what, sizeof what)               ? PC__CAUSE_BATCH
-                      : is_parameter(fit, is_first, what, sizeof what) ? PC__CAUSE_PARAMETER
-                      : is_op(fit, batch, parts, what, sizeof what)    ? PC__CAUSE_OP
-                                                                       : PC__CAUSE_NONE;
+    PC__TRY(find_cause(fit, batch, parts, is_first, &cause, what));
     pc_error_clear();
     (void)(before.status == PC_OK ? PC_OK : pc__error_put(&before));
     PC__TRY(pc__fit_ranks_words(fit, &cause, what));
@@ -183,10 +205,10 @@ static pc_status find_late(pc__fit *fit)
     const int64_t step = fit->began + good;
     if (fit->guard && step < fit->at.batch && again(fit, step, &batch))
         return pc__fit_not_finite(fit, step, &batch, pc__fit_parts(fit, batch.whole));
-    if (fit->group && pc_failed()) /* the others wait for what it says */
+    if ((fit->group || fit->network) && pc_failed()) /* the others wait for what it says */
         return pc_error_last()->status;
     pc_error_clear();
-    fit->agreed = true;
+    fit->agreed = fit->parts_agreed = true;
     return pc__fail(PC_ERR_RANGE,
                     "the loss of epoch %lld is no finite number since some step up to %lld of %lld; a smaller rate or "
                     "clipped gradients may help",

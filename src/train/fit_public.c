@@ -141,7 +141,8 @@ static pc_status take_best(pc__fit *fit)
     return pc__fit_whole(fit, false);
 }
 
-static pc_status run(pc__fit *fit, const pc_fit_options *options)
+/* Nothing here waits for other ranks. */
+static pc_status prepare(pc__fit *fit, const pc_fit_options *options)
 {
     PC__TRY(check(options));
     PC__TRY(check_optimizer(fit, options));
@@ -156,7 +157,12 @@ static pc_status run(pc__fit *fit, const pc_fit_options *options)
         return pc__fail(PC_ERR_ARGUMENT, "pc_fit: class_weights, and the loader names no classes");
     if (options->class_weights)
         PC__TRY(pc__fit_weigh(fit, options->class_weights, pc_loader_class_count(fit->train)));
-    PC__TRY(options->keep_best ? pc__best_open(&fit->best, fit->net, pc__fit_parameters(fit)) : PC_OK);
+    return options->keep_best ? pc__best_open(&fit->best, fit->net, pc__fit_parameters(fit)) : PC_OK;
+}
+
+static pc_status run(pc__fit *fit, const pc_fit_options *options)
+{
+    PC__TRY(pc__fit_parts_agree(fit, prepare(fit, options)));
     bool resumes = options->checkpoint && options->resume && access(options->checkpoint, F_OK) == 0;
     PC__TRY(pc__fit_parts_first(fit, &resumes, sizeof resumes));
     if (resumes)

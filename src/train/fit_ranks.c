@@ -1,6 +1,7 @@
 /* fit_ranks.c: a training in several ranks: each learns from its part of every batch. */
 #include "dist/group.h"
 #include "nn/optimizer.h"
+#include "parallel/agree.h"
 #include "parallel/zero_state.h"
 #include "train/fit.h"
 
@@ -196,30 +197,53 @@ typedef struct finding {
     char what[PC__FIT_WORDS];
 } finding;
 
-pc_status pc__fit_ranks_words(pc__fit *fit, pc__cause *cause, char what[PC__FIT_WORDS])
+static pc_status words_in(pc_group *group, const char *who, pc__cause *cause, char what[PC__FIT_WORDS])
 {
     finding mine = {.cause = *cause}, *all;
-    if (!fit->group)
-        return PC_OK;
-    snprintf(mine.what, sizeof mine.what, "%.280s (in rank %d)", what, pc_group_rank(fit->group));
-    PC__TRY(exchange(fit, &mine, sizeof mine, (void **)&all));
+    snprintf(mine.what, sizeof mine.what, "%.280s (in %s %d)", what, who, pc_group_rank(group));
+    PC__TRY(exchange_in(group, &mine, sizeof mine, (void **)&all));
     int first = 0;
-    for (int r = pc_group_size(fit->group) - 1; r >= 0; r--)
+    for (int r = pc_group_size(group) - 1; r >= 0; r--)
         first = all[r].cause ? r : first;
     *cause = all[first].cause;
     memcpy(what, all[first].what, PC__FIT_WORDS);
     pc__free(all);
+    return PC_OK;
+}
+
+pc_status pc__fit_ranks_words(pc__fit *fit, pc__cause *cause, char what[PC__FIT_WORDS])
+{
+    if (!fit->group)
+        return PC_OK;
+    PC__TRY(words_in(fit->group, "rank", cause, what));
     fit->agreed = true;
     return PC_OK;
+}
+
+pc_status pc__fit_parts_words(const pc__fit *fit, pc__cause *cause, char what[PC__FIT_WORDS])
+{
+    return fit->network ? words_in(fit->network, "part", cause, what) : PC_OK;
+}
+
+pc_status pc__fit_parts_agree(pc__fit *fit, pc_status status)
+{
+    if (!fit->network)
+        return status;
+    status = pc__agree_on_success(fit->network, status);
+    fit->parts_agreed = status != PC_OK;
+    return status;
 }
 
 pc_status pc__fit_ranks_end(pc__fit *fit, pc_status status)
 {
     char last = 0;
-    if (!fit->group || fit->agreed)
-        return status;
     if (status == PC_OK)
-        return pc__fit_ranks_first(fit, &last, sizeof last);
-    pc__group_fail(fit->group);
+        status = pc__fit_parts_first(fit, &last, sizeof last);
+    if (status == PC_OK)
+        return PC_OK;
+    if (fit->group && !fit->agreed)
+        pc__group_fail(fit->group);
+    if (fit->network && !fit->parts_agreed)
+        pc__group_fail(fit->network);
     return status;
 }

@@ -4,6 +4,8 @@
 
 #include "ranks_job.h"
 
+#include "dist/group.h"
+
 #include <paracord/tensor_parallel.h>
 
 static void labelled(void **state)
@@ -153,11 +155,16 @@ typedef struct cut_job {
     bool outside; /* of the module that pc_fit gets: a forward of its own asks the network */
     int epochs;
     uint64_t seed;
+    job data; /* kind, bad_sample, fails_in and fails_at */
     const char *checkpoint;
+    const char *settings[2];
+    float spoils;  /* rank 1's part of the last weight is full of it; 0: nothing */
+    double within; /* seconds that ranks wait for each other; 0: CUT_SECONDS */
     int stops_after
         [2]; /* rank 0's and rank 1's callback say stop from the time on that they are asked that often; 0: never */
     /* what came of it */
     int asked[2], last[2];      /* epochs */
+    bool goes_on[2];            /* the group does, behind an error */
     float weights[CUT_NUMBERS]; /* whole, as rank 0 has them at the end */
 } cut_job;
 
@@ -205,14 +212,18 @@ static pc_status fit_cut(cut_job *c, pc_group *parts, int rank, pc_device device
     cut_rank own = {c, rank};
     const pc_train_callbacks callbacks = {.context = &own, .stop = stops_cut};
     pc_epoch_result last;
-    const job j = {.kind = TENSORS};
-    const int fine = 0;
+    const int failing = c->data.fails_at && rank == c->data.fails_in ? c->data.fails_at : 0;
     pc_module *net = cut_network(c->seed, parts), *front = pc_activation(PC_ACTIVATION_TANH);
     pc_status status = pc_module_to(net, device, PC_F32);
+    if (status == PC_OK && c->spoils && rank == 1)
+        PC_NO_GRAD {
+            status = pc_fill(pc_module_parameter(net, "1.weight"), (double)c->spoils);
+        }
     pc_optimizer *adam = pc_adam(net, .lr = 0.02);
-    pc_loader *loader = samples(&j, device, true, &fine, BATCH, 4);
+    pc_loader *loader = samples(&c->data, device, true, &failing, BATCH, 4);
     const pc_fit_options options = {.epochs = c->epochs,
                                     .checkpoint = c->checkpoint,
+                                    .settings = c->settings[rank],
                                     .resume = true,
                                     .callbacks = &callbacks,
                                     .forward = c->outside ? ask_outside : NULL,
@@ -284,14 +295,86 @@ static void cut_stopped(void **state)
     }
 }
 
+static void cut_failing(rank_work *r)
+{
+    cut_job *c = r->context;
+    float weights[CUT_NUMBERS];
+    char mine = 0, all[RANKS_MAX];
+    RANK_OK(pc_group_set_timeout(r->group, c->within > 0 ? c->within : CUT_SECONDS));
+    if (fit_cut(c, r->group, r->rank, r->device, weights) == PC_OK)
+        return;
+    r->error = *pc_error_last();
+    pc_error_clear();
+    c->goes_on[r->rank] = pc__group_exchange(r->group, &mine, sizeof mine, all) == PC_OK;
+    pc_error_clear();
+}
+
+static void cut_fails(cut_job c, pc_status own, const char *words, pc_status other, const char *other_words,
+                      bool goes_on)
+{
+    rank_work ranks[RANKS_MAX];
+    if (ranks_most() < 2)
+        skip();
+    c.epochs = 2;
+    ranks_run(2, ranks, cut_failing, &c);
+    if (ranks[1].error.status != own || !strstr(ranks[1].error.message, words))
+        fail_msg("rank 1: %s", ranks[1].error.message);
+    if (ranks[0].error.status != other || !strstr(ranks[0].error.message, other_words))
+        fail_msg("rank 0: %s", ranks[0].error.message);
+    assert_int_equal(c.goes_on[0], goes_on);
+    assert_int_equal(c.goes_on[1], goes_on);
+}
+
+/* Before anything is learnt. */
+static void cut_refused(void **state)
+{
+    (void)state;
+    char much[2000];
+    memset(much, 'a', sizeof much - 1);
+    much[sizeof much - 1] = 0;
+    cut_fails((cut_job){.settings = {"a", much}}, PC_ERR_ARGUMENT, "pc_fit: 2 epochs and settings of 1999",
+              PC_ERR_ARGUMENT, "rank 1: pc_fit: 2 epochs and settings of 1999", true);
+}
+
+static void cut_where_one_fails(void **state)
+{
+    (void)state;
+    cut_fails((cut_job){.data = {.kind = HOST, .fails_in = 1, .fails_at = 13}}, PC_ERR_FILE, "sample 13 cannot be made",
+              PC_ERR_STATE, "rank 1 failed: sample 13 cannot be made", false);
+}
+
+/* What makes a loss NaN may be in one part alone: all say so. */
+static void cut_no_number(void **state)
+{
+    (void)state;
+    cut_fails((cut_job){.data = {.kind = TENSORS, .bad_sample = 11}}, PC_ERR_RANGE, "x is NaN, in ", PC_ERR_RANGE,
+              "x is NaN, in ", true);
+    cut_fails((cut_job){.spoils = NAN}, PC_ERR_RANGE, "parameter 1.weight is NaN", PC_ERR_RANGE,
+              "parameter 1.weight is NaN in the weights that training begins with (in part 1)", true);
+    cut_fails((cut_job){.spoils = 3e38f, .within = 2}, PC_ERR_RANGE, "made an infinity", PC_ERR_RANGE,
+              "first, layer 1 ", false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(labelled),          cmocka_unit_test(priced),      cmocka_unit_test(normed_together),
-        cmocka_unit_test(pictured),          cmocka_unit_test(chosen),      cmocka_unit_test(alike),
-        cmocka_unit_test(at_another_number), cmocka_unit_test(stopped),     cmocka_unit_test(no_number),
-        cmocka_unit_test(other_data),        cmocka_unit_test(one_fails),   cmocka_unit_test(slowed),
-        cmocka_unit_test(cut_outside),       cmocka_unit_test(cut_stopped),
+        cmocka_unit_test(labelled),
+        cmocka_unit_test(priced),
+        cmocka_unit_test(normed_together),
+        cmocka_unit_test(pictured),
+        cmocka_unit_test(chosen),
+        cmocka_unit_test(alike),
+        cmocka_unit_test(at_another_number),
+        cmocka_unit_test(stopped),
+        cmocka_unit_test(no_number),
+        cmocka_unit_test(other_data),
+        cmocka_unit_test(one_fails),
+        cmocka_unit_test(slowed),
+        cmocka_unit_test(cut_outside),
+        cmocka_unit_test(cut_stopped),
+        cmocka_unit_test(cut_refused),
+        cmocka_unit_test(cut_where_one_fails),
+        cmocka_unit_test(cut_no_number),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
