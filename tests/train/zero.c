@@ -155,13 +155,14 @@ typedef struct cut_run {
     int copies, parts, zero, epochs;
     bool adam, keep_best, resume;
     const char *path;
+    uint64_t seed; /* of the weights it begins with */
 } cut_run;
 
 static float cut_weights[2][CUT_MOST]; /* in one go, and what a run leaves */
 
-static pc_module *cut_network(pc_group *parts)
+static pc_module *cut_network(uint64_t seed, pc_group *parts)
 {
-    pc_seed(3);
+    pc_seed(seed);
     return parts ? pc_sequential(pc_column_linear(WIDTH, WIDE, parts, .activation = PC_ACTIVATION_RELU),
                                  pc_row_linear(WIDE, CLASSES, parts),
                                  pc_column_linear(CLASSES, CLASSES * 2, parts, .no_bias = true, .gather_output = true,
@@ -183,7 +184,7 @@ static pc_loader *cut_loader(pc_device device, int n)
 static pc_status keep_weights(pc_module *net, float *to)
 {
     pc_parameter list[8];
-    pc_module *whole = cut_network(NULL);
+    pc_module *whole = cut_network(0, NULL);
     pc_status status = pc_tensor_parallel_join(net, whole);
     const int count = pc_module_parameter_list(whole, list, 8);
     for (int i = 0; i < count && status == PC_OK; i++) {
@@ -197,7 +198,7 @@ static pc_status keep_weights(pc_module *net, float *to)
 
 static pc_status run_cut(const cut_run *c, pc_group *parts, pc_group *copies, pc_device device, float *to)
 {
-    pc_module *net = cut_network(parts);
+    pc_module *net = cut_network(c->seed, parts);
     pc_status status = pc_module_to(net, device, PC_F32);
     if (status == PC_OK)
         status = pc_module_freeze(net, "2.*");
@@ -247,7 +248,8 @@ static bool runs(cut_run c)
     return true;
 }
 
-/* The file has the whole network, whoever wrote it: in one go, and by others from the middle on. */
+/* The file has the whole network, whoever wrote it: in one go, and by others from the middle on, who have other weights but for
+ * the file's. */
 static void goes_on_cut_otherwise(cut_run first, cut_run second)
 {
     const test_path path = joined(root.s, "cut checkpoint");
@@ -258,6 +260,7 @@ static void goes_on_cut_otherwise(cut_run first, cut_run second)
     first.epochs = CUT_EPOCHS / 2;
     first.path = second.path = path.s;
     second.resume = true;
+    second.seed = first.seed + 1;
     second.adam = first.adam;
     second.keep_best = first.keep_best;
     assert_true(runs(straight));
