@@ -110,7 +110,8 @@ static __attribute__((noinline)) void pick(real *to, const real *from, int64_t n
 
 static __attribute__((noinline)) void put(real *to, const real *from, int64_t n, int64_t inner)
 {
-    _Pragma("GCC unroll 1") for (int64_t i = 0; i < W && i < n; i++) to[i * inner] = from[i];
+    const int64_t end = PC__MIN(n, W);
+    _Pragma("GCC unroll 1") for (int64_t i = 0; i < end; i++) to[i * inner] = from[i];
 }
 
 /* A vector over places j, j + 1, ... of those there are. */
