@@ -134,7 +134,7 @@ typedef struct pc_fit_options {
 
 /* Train all parameters that the optimiser was made for; PC_ERR_ARGUMENT where none of them is the network's, without forward and
  * loss of yours. *last (may be NULL) tells of the last finished epoch; its epoch is 0 when there was none. PC_OK too when
- * stopped on request. Where parameters are cut up among ranks (tensor_parallel.h) all of these call it with the same options;
+ * stopped on request. Where parameters are cut up among ranks (tensor_parallel.h), by one group, all of these call it with the same options;
  * the stop callbacks are asked in every rank, and all stop behind the same batch, some batches later, where one says so.
  * An error in one of them ends all. */
 PC_API PC_MUST_USE pc_status pc_fit(pc_module *net, pc_optimizer *optimizer, pc_loader *train, pc_fit_options options,

@@ -1,7 +1,8 @@
 /* grid_place.h: where a number of a grid lies along an axis of a picture, and the two whole places that it is between. Plain C that
  * kernels include too; who includes it says what `real` is, float or double, what FLOOR and ROUND are, halves to the even one,
- * and how functions are inlined (INLINE). All is computed in `real`, as in PyTorch, so that the same places are on a half or a
- * whole one. Without branches: loops become vector code. */
+ * and how functions are inlined (INLINE). All is computed in `real`, as in PyTorch, so that the same places are on a half or a whole
+ * one, but where a device rounds a product and its sum together: the gradient there may be that of the other side. Without
+ * branches: loops become vector code. */
 #ifndef PC__OP_GRID_PLACE_H
 #define PC__OP_GRID_PLACE_H
 
@@ -34,7 +35,7 @@ INLINE place reflected(place p, real size, int corners)
     const int back = half != FLOOR(half);
     const real found = (back ? span - rest : rest) + low;
     p.slope = (off < 0) != back ? -p.slope : p.slope;
-    p.at = span > 0 ? found : p.at * 0;
+    p.at = span > 0 ? found : p.at - p.at; /* 0 or NaN, which a product with 0 need not keep where zeros have no sign */
     p.slope = span > 0 ? p.slope : 0;
     return p;
 }

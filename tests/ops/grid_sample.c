@@ -91,6 +91,46 @@ static void nowhere_moves_nothing(void **state)
     assert_no_leak();
 }
 
+/* Where an axis has one place, which mirrors stand on, too. */
+static void nothing_is_between(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][2] = {{1, 1}, {1, 7}, {7, 1}};
+    const float places[] = {NAN, NAN, NAN, NAN}, more[] = {NAN, NAN, 0, 0};
+    for (int i = 0; i < 3 * 2 * 2; i++)
+        PC_SCOPE {
+            pc_tensor *x =
+                pc_add_scalar(pc_rand(PC_SHAPE(1, 2, sizes[i % 3][0], sizes[i % 3][1]), PC_F32, test_device()), 1);
+            pc_tensor *grid = pc_from_data(i / 6 ? more : places, PC_SHAPE(1, 1, 2, 2), PC_F32, test_device());
+            const pc_fn_grid_sample_options options = {
+                .padding = PC_GRID_REFLECTION, .align_corners = true, .nearest = i / 3 % 2};
+            assert_ok(pc_require_grad(x, true));
+            pc_tensor *y = pc_fn_grid_sample(x, grid, options);
+            assert_close(pc_item(pc_sum(pc_abs(pc_slice(y, 3, 0, 1, 1)))), 0, 0);
+            assert_ok(pc_backward(pc_sum(pc_slice(y, 3, 0, 1, 1))));
+            assert_int_equal(pc_item_i64(pc_count_nonzero(pc_grad(x))), 0);
+        }
+    assert_no_leak();
+}
+
+/* A place of none of x has no gradient, not even where an infinite one comes in. */
+static void infinite_gradients(void **state)
+{
+    (void)state;
+    const float places[] = {NAN, 0, 5, 5, 0, -9};
+    for (int channels = 1; channels < 12; channels += 5)
+        for (int last = 0; last < 2; last++)
+            PC_SCOPE {
+                pc_tensor *x = pc_rand(PC_SHAPE(1, channels, 3, 4), PC_F32, test_device());
+                pc_tensor *grid = pc_from_data(places, PC_SHAPE(1, 1, 3, 2), PC_F32, test_device());
+                assert_ok(pc_require_grad(grid, true));
+                pc_tensor *y = pc_fn_grid_sample(last ? as_channels_last(x) : x, grid, GRID(.nearest = false));
+                assert_ok(pc_backward_with(y, pc_full(pc_tensor_shape(y), INFINITY, PC_F32, test_device())));
+                assert_int_equal(pc_item_i64(pc_count_nonzero(pc_grad(grid))), 0);
+            }
+    assert_no_leak();
+}
+
 /* A value and the gradients at x and the grid for a gradient that comes in. */
 typedef struct results {
     pc_tensor *y, *dx, *dgrid;
@@ -236,6 +276,8 @@ static void nearest_wants_nothing(void **state)
 static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_grids),
                                           cmocka_unit_test(places_that_are_nowhere),
                                           cmocka_unit_test(nowhere_moves_nothing),
+                                          cmocka_unit_test(nothing_is_between),
+                                          cmocka_unit_test(infinite_gradients),
                                           cmocka_unit_test(many_places),
                                           cmocka_unit_test(the_same_bits),
                                           cmocka_unit_test(who_is_kept),

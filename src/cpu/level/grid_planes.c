@@ -244,7 +244,9 @@ INLINE void add_slopes(real *across, real *down, const real *x, const real *dy, 
                        const bool adjacent)
 {
     for (int64_t j = 0; j < c->count; j += W) {
-        const vec gradient = load_places(dy, j, c->count, inner);
+        const lanes any = numbers(c->there[0][0], j) | numbers(c->there[0][1], j) | numbers(c->there[1][0], j) |
+                          numbers(c->there[1][1], j); /* of none the gradient is 0 whatever arrives */
+        const vec gradient = where(any, load_places(dy, j, c->count, inner));
         vec line[2], turn[2];
         UNROLL for (int row = 0; row < 2; row++)
         {
