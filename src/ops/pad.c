@@ -41,11 +41,24 @@ static pc_tensor *rows_at(pc_tensor *a, int dim, const padding *p, int end)
     return part ? pc_flip(part, PC_SHAPE(dim)) : NULL;
 }
 
-/* Along one dimension; negative numbers cut. NULL flows. */
+/* Which rows a padded dimension of n has, where none is a constant: int64. */
+static pc_tensor *rows_of(int64_t n, const padding *p, pc_device device)
+{
+    pc_tensor *at = pc_arange((double)-p->before, (double)(n + p->after), 1, PC_I64, device);
+    pc_tensor *last = pc_scalar((double)(n - 1), PC_I64, device);
+    if (p->mode == PC_PAD_REFLECT)
+        return pc_sub(last, pc_abs(pc_sub(last, pc_abs(at))));
+    return pc_minimum(pc_maximum(at, pc_scalar(0, PC_I64, device)), last);
+}
+
+/* Along one dimension; negative numbers cut. On the CPU rows that are there are picked, in one go. NULL flows. */
 static pc_tensor *pad_dim(pc_tensor *a, int dim, const padding *p)
 {
     if (!a)
         return NULL;
+    const pc_device device = a->storage->device;
+    if (device.type == PC_CPU && p->mode != PC_PAD_CONSTANT && a->shape[dim] && PC__MAX(p->before, p->after) > 0)
+        return pc_index_select(a, dim, rows_of(a->shape[dim], p, device));
     const int64_t from = p->before < 0 ? -p->before : 0, to = a->shape[dim] + (p->after < 0 ? p->after : 0);
     pc_tensor *parts[3];
     int count = 0;

@@ -1,4 +1,4 @@
-/* pool_adaptive.c: pooling to a given size. Means are those of the whole picture, or resampled by area, or where windows are equal those
+/* pool_adaptive.c: pooling to a given size. Means are those of the whole picture, or of whole rows, or resampled by area, or where windows are equal those
  * of pool2d: on GPUs, for on the CPU that would ask for another order of memory. Maxima are those of equal windows, of a picture that
  * has the last place of a shorter window again. */
 #include "ops/pool2d.h"
@@ -35,6 +35,14 @@ static pc_tensor *by_area(pc_tensor *x, const int64_t size[2])
     return pc__resampled(x, &a);
 }
 
+/* Windows of whole rows lie together. */
+static pc_tensor *of_whole_rows(pc_tensor *x, int64_t rows)
+{
+    const int64_t *s = x->shape;
+    pc_tensor *windows = pc_reshape(x, PC_SHAPE(s[0], s[1], rows, s[2] / rows * s[3]));
+    return windows ? pc_mean_dims(windows, PC_SHAPE(3), true) : NULL;
+}
+
 pc_tensor *pc_fn_adaptive_avg_pool2d(pc_tensor *x, int64_t rows, int64_t columns)
 {
     int64_t size[2] = {rows, columns};
@@ -44,11 +52,12 @@ pc_tensor *pc_fn_adaptive_avg_pool2d(pc_tensor *x, int64_t rows, int64_t columns
         return NULL;
     if (size[0] == 1 && size[1] == 1)
         return pc_mean_dims(x, PC_SHAPE(2, 3), true);
-    if (are_equal(x, size, &spec) && x->storage->device.type == PC_CUDA)
+    const bool equal = are_equal(x, size, &spec);
+    if (equal && x->storage->device.type == PC_CUDA)
         return pc_fn_avg_pool2d(x, spec);
     pc_tensor *result = NULL;
     PC_SCOPE {
-        result = pc_keep(by_area(x, size));
+        result = pc_keep(equal && size[1] == 1 && pc__is_contiguous(x) ? of_whole_rows(x, size[0]) : by_area(x, size));
     }
     return result;
 }
