@@ -1,5 +1,6 @@
 /* index.c: rows by an index along a dimension. Tensors are seen as [outer, along, row]. */
 #include "cpu/level/halves.h"
+#include "cpu/level/pick.h"
 #include "cpu/level/places.h"
 
 enum { TOGETHER = 256, PIECE = 1 << 16 /* bytes, of rows and their numbers, that a thread claims */ };
@@ -14,57 +15,52 @@ typedef struct picking {
     size_t row;                      /* bytes */
 } picking;
 
-/* `n` rows of one of outer, where `row` is known when this is compiled, or p->row. */
-static inline __attribute__((always_inline)) void pick_rows(const picking *p, int64_t outer, int64_t first, int64_t n,
+/* Where `row` is known when this is compiled, or not. */
+static inline __attribute__((always_inline)) void pick_rows(char *to, const char *from, const int64_t *index, int64_t n,
                                                             const size_t row)
 {
-    const char *from = p->from + (size_t)(outer * p->n) * row;
-    const int64_t *index = p->index + first;
-    char *to = p->to + (size_t)(outer * p->count + first) * row;
     for (int64_t i = 0; i < n; i++)
         memcpy(to + (size_t)i * row, from + (size_t)index[i] * row, row);
 }
 
 /* Rows of some more bytes than `half`: two moves that lie over each other. */
-static inline __attribute__((always_inline)) void pick_halves(const picking *p, int64_t outer, int64_t first, int64_t n,
-                                                              const size_t half)
+static inline __attribute__((always_inline)) void pick_halves(char *to, const char *from, const int64_t *index,
+                                                              int64_t n, size_t row, const size_t half)
 {
-    const size_t row = p->row, last = row - half;
-    const char *from = p->from + (size_t)(outer * p->n) * row;
-    char *to = p->to + (size_t)(outer * p->count + first) * row;
+    const size_t last = row - half;
     for (int64_t i = 0; i < n; i++, to += row) {
-        const char *at = from + (size_t)p->index[first + i] * row;
+        const char *at = from + (size_t)index[i] * row;
         memcpy(to, at, half);
         memcpy(to + last, at + last, half);
     }
 }
 
-static void pick(const picking *p, int64_t outer, int64_t first, int64_t n)
+void pc__pick_rows(char *to, const char *from, const int64_t *index, int64_t n, size_t row)
 {
-    if (p->row > 8 && p->row <= 64 && p->row != 16) {
-        p->row < 16    ? pick_halves(p, outer, first, n, 8)
-        : p->row <= 32 ? pick_halves(p, outer, first, n, 16)
-                       : pick_halves(p, outer, first, n, 32);
+    if (row > 8 && row <= 64 && row != 16) {
+        row < 16    ? pick_halves(to, from, index, n, row, 8)
+        : row <= 32 ? pick_halves(to, from, index, n, row, 16)
+                    : pick_halves(to, from, index, n, row, 32);
         return;
     }
-    switch (p->row) {
+    switch (row) {
     case 1:
-        pick_rows(p, outer, first, n, 1);
+        pick_rows(to, from, index, n, 1);
         break;
     case 2:
-        pick_rows(p, outer, first, n, 2);
+        pick_rows(to, from, index, n, 2);
         break;
     case 4:
-        pick_rows(p, outer, first, n, 4);
+        pick_rows(to, from, index, n, 4);
         break;
     case 8:
-        pick_rows(p, outer, first, n, 8);
+        pick_rows(to, from, index, n, 8);
         break;
     case 16:
-        pick_rows(p, outer, first, n, 16);
+        pick_rows(to, from, index, n, 16);
         break;
     default:
-        pick_rows(p, outer, first, n, p->row);
+        pick_rows(to, from, index, n, row);
     }
 }
 
@@ -75,7 +71,8 @@ static void pick_piece(void *context, int64_t piece)
     for (int64_t r = piece * p->together, n; r < end; r += n) {
         const int64_t outer = r / p->count, first = r - outer * p->count;
         n = PC__MIN(p->count - first, end - r);
-        pick(p, outer, first, n);
+        pc__pick_rows(p->to + (size_t)(outer * p->count + first) * p->row, p->from + (size_t)(outer * p->n) * p->row,
+                      p->index + first, n, p->row);
     }
 }
 

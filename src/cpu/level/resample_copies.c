@@ -2,37 +2,13 @@
 #include "cpu/level/resample.h"
 
 #include "base/parallel.h"
+#include "cpu/level/pick.h"
 
 typedef struct copying {
     const pc__resampling *s;
     size_t place; /* bytes of a place, with its channels */
     int64_t together;
 } copying;
-
-#define LINE(T)                                                                                                        \
-    static void line_##T(const pc__places *p, const void *from, void *to)                                              \
-    {                                                                                                                  \
-        const T *x = from;                                                                                             \
-        T *y = to;                                                                                                     \
-        for (int64_t j = 0; j < p->n; j++)                                                                             \
-            y[j] = x[p->first[j]];                                                                                     \
-    }
-LINE(uint16_t)
-LINE(uint32_t)
-LINE(uint64_t)
-
-static void copy_line(const pc__places *p, const char *from, char *to, size_t place)
-{
-    if (place == 2)
-        line_uint16_t(p, from, to);
-    else if (place == 4)
-        line_uint32_t(p, from, to);
-    else if (place == 8)
-        line_uint64_t(p, from, to);
-    else
-        for (int64_t j = 0; j < p->n; j++)
-            memcpy(to + (size_t)j * place, from + (size_t)p->first[j] * place, place);
-}
 
 /* A row that comes from where the one above does is a copy of that. */
 static void copy_rows(void *context, int64_t task)
@@ -48,7 +24,7 @@ static void copy_rows(void *context, int64_t task)
         if (source == above)
             memcpy(to, to - out, out);
         else
-            copy_line(&s->columns, (const char *)s->from + (size_t)source * in, to, c->place);
+            pc__pick_rows(to, (const char *)s->from + (size_t)source * in, s->columns.first, s->columns.n, c->place);
         above = source;
     }
 }
