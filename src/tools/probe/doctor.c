@@ -225,6 +225,15 @@ bool pc__has_word(const char *words, const char *word)
     return false;
 }
 
+bool pc__add_word(char *words, size_t room, const char *word)
+{
+    const size_t used = strlen(words);
+    if (pc__has_word(words, word) || used + strlen(word) + 2 > room)
+        return false;
+    snprintf(words + used, room - used, "%s%s", used ? " " : "", word);
+    return true;
+}
+
 void pc__count_name(void *context, const char *name)
 {
     (void)name;

@@ -106,6 +106,8 @@ bool pc__found_by(const pc__exam *e, const char *check);
 
 /* `word` is one of `words`, which blanks part; for pc__root_list: count. */
 bool pc__has_word(const char *words, const char *word);
+bool pc__add_word(char *words, size_t room,
+                  const char *word); /* false, and nothing is added: it is there, or it does not fit */
 void pc__count_name(void *count, const char *name);
 
 /* The running kernel has the driver's module. */

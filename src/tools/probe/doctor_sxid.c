@@ -28,18 +28,9 @@ static const char *next_sxid(const char *log, char address[48], int *sxid, bool 
 }
 
 typedef struct seen {
-    int count, switches, quoted;
+    int count, switches;
     char numbers[256], addresses[512];
 } seen;
-
-static void list(char *words, size_t n, const char *word, int *count)
-{
-    const size_t used = strlen(words);
-    if (pc__has_word(words, word) || used + strlen(word) + 2 > n)
-        return;
-    snprintf(words + used, n - used, "%s%s", used ? " " : "", word);
-    *count += 1;
-}
 
 static void quote(pc__exam *e, pc_finding *f, const char *at)
 {
@@ -55,7 +46,7 @@ static void tell(pc__exam *e, bool fatal)
 {
     seen s = {0};
     char address[48], number[16];
-    int sxid, numbers = 0;
+    int sxid;
     bool is_fatal;
     pc_finding *f = NULL;
     for (const char *at = e->log; at && (at = next_sxid(at, address, &sxid, &is_fatal));) {
@@ -63,8 +54,8 @@ static void tell(pc__exam *e, bool fatal)
             continue;
         f = f ? f : pc__found(e, fatal ? PC_SEVERITY_WRONG : PC_SEVERITY_ADVICE, NULL);
         snprintf(number, sizeof number, "%d", sxid);
-        list(s.numbers, sizeof s.numbers, number, &numbers);
-        list(s.addresses, sizeof s.addresses, address, &s.switches);
+        (void)pc__add_word(s.numbers, sizeof s.numbers, number);
+        s.switches += pc__add_word(s.addresses, sizeof s.addresses, address);
         if (s.count++ < QUOTED)
             quote(e, f, at);
     }

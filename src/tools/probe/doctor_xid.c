@@ -203,14 +203,10 @@ static void list_others(pc__exam *e, pc_finding *f, const seen *head)
         if (!together(&all[i], head))
             continue;
         snprintf(number, sizeof number, "%d", all[i].xid);
-        if (all[i].xid != head->xid && !pc__has_word(numbers, number) &&
-            strlen(numbers) + strlen(number) + 2 <= sizeof numbers)
-            snprintf(numbers + strlen(numbers), sizeof numbers - strlen(numbers), "%s%s", numbers[0] ? " " : "",
-                     number);
-        if (strcmp(all[i].address, head->address) && !pc__has_word(addresses, all[i].address) &&
-            strlen(addresses) + strlen(all[i].address) + 2 <= sizeof addresses)
-            snprintf(addresses + strlen(addresses), sizeof addresses - strlen(addresses), "%s%s",
-                     addresses[0] ? " " : "", all[i].address);
+        if (all[i].xid != head->xid)
+            (void)pc__add_word(numbers, sizeof numbers, number);
+        if (strcmp(all[i].address, head->address))
+            (void)pc__add_word(addresses, sizeof addresses, all[i].address);
     }
     if (numbers[0])
         pc__how(e, f, "With it came: Xid %s.", numbers);
