@@ -385,6 +385,8 @@ static void learn_in_a_grid(rank_work *r)
         pc_optimizer *other = clipped(net);
         pc_tensor *x = inputs(r->device);
         RANK_OK(pc_pipeline_step(pipe, x, x, NULL));
+        RANK_OK(pc_device_synchronize(r->device)); /* the first that is refused ends the groups of all: */
+        RANK_OK(pc_group_barrier(r->group));       /* not before their steps are through */
         RANK_TRUE(pc_pipeline_update(pipe, other) == PC_ERR_STATE);
         RANK_TRUE(strstr(pc_error_last()->message, "pc_tensor_parallel_clip in the place"));
         pc_error_clear();
