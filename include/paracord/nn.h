@@ -378,7 +378,8 @@ PC_API void pc_optimizer_free(pc_optimizer *optimizer);
 
 /* Update every parameter that has a gradient, all in one kernel, and forget the gradients: there is no zero_grad to
  * forget. Gradients of several backward passes before a step add up. The step count of Adam is one for all parameters
- * and stays when none has a gradient, or on failure. */
+ * and stays when none has a gradient, or on failure. On the CPU subnormal numbers count as 0 here, where epsilon is at least
+ * 1e-10 and but for lion. */
 PC_API PC_MUST_USE pc_status pc_optimizer_step(pc_optimizer *optimizer);
 
 /* Begin anew: moments and velocity are 0, no step was counted, gradients are forgotten; learning rate and the other

@@ -1,5 +1,6 @@
 /* AdamW, RMSprop, Lion, clipping, groups and schedules against PyTorch (golden/nn.txt), and the same in recorded steps. */
 #include "nn/networks.h"
+#include "nn/optimizer.h"
 
 #include <paracord/schedule.h>
 #include <paracord/step.h>
@@ -381,6 +382,63 @@ static void norms_beyond_float32(void **state)
     assert_nothing_left();
 }
 
+/* Weights that get no more gradients: the averages of old ones come to 0 instead of staying next to it, where the CPU takes a
+ * hundred times as long. */
+static void averages_end(void **state)
+{
+    (void)state;
+    const double ones[N] = {1, 1, 1, 1, 1}, some[N] = {1e-20, -3e-20, 0, 1, 2};
+    if (test_device().type == PC_CUDA) /* as fast with them */
+        skip();
+    for (int kind = 0; kind < 3; kind++) {
+        pc_module *net = weight(ones, PC_F32);
+        pc_tensor *w = pc_module_parameter(net, "w");
+        pc_optimizer *o = kind == 0   ? pc_sgd(net, .momentum = 0.9)
+                          : kind == 1 ? pc_adam(net, .beta2 = 0.9)
+                                      : pc_rmsprop(net, .alpha = 0.9, .momentum = 0.9);
+        float kept[N];
+        assert_not_null_ok(o);
+        for (int i = 0; i < 1000; i++)
+            PC_SCOPE {
+                const double g[N] = {i ? 0 : some[0], i ? 0 : some[1], 0, i ? 0 : some[3], i ? 0 : some[4]};
+                give(w, g);
+                assert_ok(pc_optimizer_step(o));
+            }
+        for (int slot = 0; slot < o->slots; slot++) {
+            assert_ok(pc_read(o->state[slot], kept, sizeof kept));
+            for (int i = 0; i < N; i++)
+                assert_true(kept[i] == 0);
+        }
+        pc_optimizer_free(o);
+        pc_module_free(net);
+    }
+    assert_nothing_left();
+}
+
+/* An epsilon below the roots of subnormal squares: they count. */
+static void least_squares_count(void **state)
+{
+    (void)state;
+    const double ones[N] = {1, 1, 1, 1, 1}, least[N] = {1e-21, 2e-21, -3e-21, 4e-21, 1e-20};
+    for (int kind = 0; kind < 2; kind++)
+        PC_SCOPE {
+            pc_module *net = weight(ones, PC_F32);
+            pc_tensor *w = pc_module_parameter(net, "w");
+            pc_optimizer *o = kind ? pc_adam(net, .lr = 0.5, .beta2 = 0.5, .epsilon = 1e-30)
+                                   : pc_rmsprop(net, .lr = 0.5 * sqrt(0.5), .alpha = 0.5, .epsilon = 1e-30);
+            float got[N];
+            assert_not_null_ok(o);
+            give(w, least);
+            assert_ok(pc_optimizer_step(o));
+            assert_ok(pc_read(w, got, sizeof got));
+            for (int i = 0; i < N; i++)
+                assert_true(fabs(got[i] - (least[i] < 0 ? 1.5 : 0.5)) < 1e-3);
+            pc_optimizer_free(o);
+            pc_module_free(net);
+        }
+    assert_nothing_left();
+}
+
 static void wrong_settings(void **state)
 {
     (void)state;
@@ -414,6 +472,8 @@ int main(void)
         cmocka_unit_test(groups_are_optimisers_of_their_own),
         cmocka_unit_test(norms_of_many),
         cmocka_unit_test(norms_beyond_float32),
+        cmocka_unit_test(averages_end),
+        cmocka_unit_test(least_squares_count),
         cmocka_unit_test(wrong_settings),
     };
     return cmocka_run_group_tests_name("nn.optimizer_more", tests, NULL, NULL);

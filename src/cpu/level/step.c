@@ -4,6 +4,7 @@
 #include "ops/step.h"
 
 #include "cpu/level/float_bits.h"
+#include "cpu/level/flush.h"
 #include "cpu/level/halves.h"
 #include "cpu/level/kernels.h"
 
@@ -33,7 +34,7 @@ typedef struct pieces {
     const T lr = (T)q->lr, decay = (T)q->decay, keep = (T)q->keep, factor = (T)q->factor, bound = (T)q->bound,         \
             b1 = (T)q->a->beta1, b2 = (T)q->a->beta2, c1 = (T)(1 - q->a->beta1), c2 = (T)(1 - q->a->beta2),            \
             epsilon = (T)q->a->epsilon, momentum = (T)q->a->momentum, size = (T)q->size, inverse = (T)q->inverse;      \
-    const __typeof__(((pc__##T##_bits *)NULL)->u) decays = (T)q->decay != 0 ? ~0ULL : 0;                               \
+    const __typeof__(((pc__##T##_bits *)NULL)->u) decays = (T)q->decay != 0 ? -1 : 0;                                  \
     (void)lr, (void)decay, (void)decays, (void)keep, (void)b1, (void)b2, (void)c1, (void)c2, (void)epsilon,            \
         (void)momentum, (void)size, (void)inverse;
 
@@ -118,16 +119,27 @@ typedef struct updating {
     const pc_tensor *copy; /* of 16 bits, or NULL */
     int64_t n;
     run_fn run;
+    bool flushes;
 } updating;
 
 static void run_piece(void *context, int64_t r)
 {
     const updating *u = context;
     const int64_t begin = r * RUN, n = PC__MIN(RUN, u->n - begin);
+    const unsigned was = pc__flush_begin(u->flushes);
     u->run(u->q, u->tensors, u->slots, begin, n);
+    pc__flush_end(was);
     if (u->copy)
         pc__store_halves((pc_f16 *)pc__data(u->copy) + begin, (const float *)pc__data(u->tensors[0]) + begin, n,
                          u->copy->dtype == PC_F16);
+}
+
+/* Beside epsilon the root of a subnormal square is nothing; lion moves by the sign of a number, however small. */
+static bool flushes(const pc_call *call)
+{
+    const pc__step_attributes *a = call->attributes;
+    const int op = call->op->index;
+    return op == PC__OP_sgd_step || (op != PC__OP_lion_step && a->epsilon >= 1e-10);
 }
 
 static void update_all(const pc_call *call, const pieces *of, run_fn run)
@@ -136,7 +148,7 @@ static void update_all(const pc_call *call, const pieces *of, run_fn run)
     const int slots = pc__step_lists(call) / a->count - 2 - a->copies;
     for (int i = 0; i < a->count; i++) {
         const int64_t n = pc_tensor_count(call->in[i]);
-        updating u = {&of[pc__step_group(a, i)], call->in + i, slots, pc__step_copy(call, i), n, run};
+        updating u = {&of[pc__step_group(a, i)], call->in + i, slots, pc__step_copy(call, i), n, run, flushes(call)};
         pc__parallel(pc__threads(n * 16), (n + RUN - 1) / RUN, run_piece, &u);
     }
 }
