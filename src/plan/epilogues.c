@@ -3,8 +3,8 @@
  * over the same steps, and where all of them are found that call does them too. Steps are taken as far as nobody else
  * needs what is between them; a backend may refuse what it does faster as calls of their own.
  *
- * In float32 activations and poolings have the bits of the single calls. In 16 bits sigmoid and tanh come from a product
- * that was not rounded before, and gradients of a pooled convolution's weights are added up in another order. */
+ * In float32 activations and poolings have the bits of the single calls, but gradients of what a pooled convolution reads are
+ * added up in another order. In 16 bits sigmoid, tanh and poolings come from a product that was not rounded before. */
 #include "plan/epilogue.h"
 
 #include "ops/activation.h"

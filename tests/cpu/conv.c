@@ -379,8 +379,9 @@ static pc_status sample_run(void *context)
 static void check_memory(const kernels *k)
 {
     for (int pool = 1; pool <= 2; pool++) {
-        sample t = sample_new(k, conv_of((int64_t[]){2, 9, 9, 32, 20, 3, 3, 1, 1, 1, 1}, PC__ACT_RELU, pool));
-        assert_int_equal(sweep_allocations(sample_run, &t), 4);
+        sample t = sample_new(k, conv_of((int64_t[]){2, 9, 9, 32, 21, 3, 3, 1, 1, 1, 1}, PC__ACT_RELU, pool));
+        assert_int_equal(sweep_allocations(sample_run, &t),
+                         pool == 1 ? 5 : 4); /* 21 are no whole vectors: dy is cut first */
         sample_free(t);
     }
 }

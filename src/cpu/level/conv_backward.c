@@ -152,18 +152,40 @@ static pc_status input_backward(backward *b, const void *weight, void *dx)
     return PC_OK;
 }
 
-/* dx of few channels, with neighbouring places in a vector. Behind a ReLU whose values y are, of a copy of dy. */
-static pc_status input_planar(const geometry *g, const void *weight, const void *y, const void *dy, void *dx)
+/* Few channels, whose dx has neighbouring places in a vector (planar.h). A convolution that leads back has a product for each
+ * column of x, where the gather way has one for each of y; both leave out rows of the kernel that lie beside. */
+static bool leads_back(const pc__conv *s)
 {
-    const pc__conv *s = g->s;
-    const int64_t count = s->n * g->yh * g->yw * s->o;
-    if (s->activation == PC__ACT_NONE)
-        return PC__R(conv2d_planar_input)(s, weight, dy, dx);
-    char *cut = pc__alloc_aligned((size_t)(count * g->size + 1), 64);
+    return s->sh == 1 && s->sw == 1 && s->ph < s->kh && s->pw < s->kw;
+}
+
+static bool is_planar(const pc__conv *s)
+{
+    return leads_back(s) && (s->activation == PC__ACT_NONE || !s->half) &&
+           pc__conv2d_is_planar(s->half && !s->is_f16 ? PC_BF16 : PC_F32, s->c, s->w, s->kw, 1, s->pool);
+}
+
+/* Whether the gradient before the activation is made once for all: planes take no other, and weights of outputs that are no whole
+ * vectors read it as it lies. */
+static bool is_cut_first(const pc__conv *s, bool input, bool weights)
+{
+    return s->activation != PC__ACT_NONE && !s->half && s->pool <= 1 &&
+           ((input && is_planar(s)) || (weights && s->o % W != 0));
+}
+
+/* The same of a copy of dy, cut by the activation whose values y are. */
+static pc_status backward_cut(const pc__conv *s, const void *x, const void *weight, const void *y, const void *dy,
+                              void *dx, void *dweight, void *dbias)
+{
+    const geometry g = geometry_of(s);
+    const int64_t count = s->n * g.yh * g.yw * s->o;
+    char *cut = pc__alloc_aligned((size_t)(count * g.size + 1), 64);
     if (!cut)
         return PC_ERR_MEMORY;
-    copy_row(g, dy, s->activation, y, count, (real *)(void *)cut);
-    const pc_status status = PC__R(conv2d_planar_input)(s, weight, cut, dx);
+    copy_row(&g, dy, s->activation, y, count, (real *)(void *)cut);
+    pc__conv inner = *s;
+    inner.activation = PC__ACT_NONE;
+    const pc_status status = PC__R(conv2d_backward_last)(&inner, x, weight, NULL, NULL, cut, dx, dweight, dbias);
     pc__free(cut);
     return status;
 }
@@ -174,23 +196,19 @@ pc_status PC__R(conv2d_backward_last)(const pc__conv *s, const void *x, const vo
     int64_t place[256];
     backward b = {.g = geometry_of(s), .y = y, .dy = dy, .place = place};
     const bool product = dweight && PC__R(conv2d_weights_are_product)(s);
+    const bool both = dx && PC__R(conv2d_input_is_product)(s);
+    if (is_cut_first(s, dx && !both, dweight && !product))
+        return backward_cut(s, x, weight, y, dy, dx, dweight, dbias);
     if (dbias || (dweight && !product))
         PC__TRY(PC__R(conv2d_weights)(s, x, y, argmax, dy, product ? NULL : dweight, dbias));
-    const bool both = dx && PC__R(conv2d_input_is_product)(s);
     if (product || both)
         PC__TRY(PC__R(conv2d_backward_product)(s, x, weight, y, dy, both ? dx : NULL, product ? dweight : NULL));
     if (!dx || both)
         return PC_OK;
-    /* A convolution that leads back has a product for each column of x, where the gather way has one for each of y; both leave
-     * out rows of the kernel that lie beside. */
-    const bool leads_back = s->sh == 1 && s->sw == 1 && s->ph < s->kh && s->pw < s->kw;
-    const bool simple = s->activation == PC__ACT_NONE || (s->activation == PC__ACT_RELU && !s->half);
-    const bool planar =
-        simple && pc__conv2d_is_planar(s->half && !s->is_f16 ? PC_BF16 : PC_F32, s->c, s->w, s->kw, 1, s->pool);
-    if (leads_back && planar)
-        return input_planar(&b.g, weight, y, dy, dx);
+    if (is_planar(s))
+        return PC__R(conv2d_planar_input)(s, weight, dy, dx);
     const bool pairs = s->half && !s->is_f16 && pc__has_pairs(); /* twice as fast */
-    if (b.g.pool == 1 && leads_back && (pairs ? 2 : 1) * DENSE * b.g.yw >= s->w)
+    if (b.g.pool == 1 && leads_back(s) && (pairs ? 2 : 1) * DENSE * b.g.yw >= s->w)
         return PC__R(conv2d_input_dense)(s, weight, y, dy, dx);
     b.argmax = b.g.pool > 1 ? argmax : NULL;
     b.width = round_up(b.g.run, W);
