@@ -111,7 +111,9 @@ PC_API PC_MUST_USE pc_tensor *pc_fn_parallel_cross_entropy(pc_tensor *logits, pc
  * [...] -> []. */
 PC_API PC_MUST_USE pc_tensor *pc_parallel_cross_entropy(pc_tensor *logits, pc_tensor *labels, pc_group *group);
 
-/* --- whole networks --- */
+/* --- whole networks. Files have those, whoever writes and reads them: pc_weights_save, which all ranks call, pc_weights_load,
+ * checkpoints of pc_fit, pc_gpt_save. pc_module_state_list gives this rank's parts, and pc_module_load takes such: of tensors that
+ * are whole it is PC_ERR_SHAPE. pc_keras_save knows no cut layers: join first. --- */
 
 /* Parameters and buffers of `parallel` become this rank's parts of those of `whole`, which is the same network without cut
  * layers, on any device: names are the same. No rank waits for another. PC_ERR_NOT_FOUND and PC_ERR_SHAPE name what does not

@@ -1,6 +1,7 @@
-/* weights.c: modules from and to safetensors files. */
+/* weights.c: modules from and to safetensors files, which have whole tensors, whoever has parts of them. */
 #include "io/safetensors.h"
-#include "nn/module.h"
+#include "parallel/agree.h"
+#include "parallel/cut.h"
 
 #include <fnmatch.h>
 #include <paracord/no_grad.h>
@@ -65,10 +66,21 @@ static pc_status fail_missing(const job *j)
                     behind->name);
 }
 
+/* Of the whole one, which files have. */
+static pc_shape shape_of(const pc__named *part)
+{
+    const pc_tensor *own = part->object;
+    pc_shape shape = pc_shape_of(own->ndim, own->shape);
+    if (part->cut)
+        shape.dim[part->cut->dim] = part->cut->size;
+    return shape;
+}
+
 static pc_status check(void *context, const char *name, pc__named *part)
 {
     job *j = context;
     const pc_tensor *own = part->object;
+    const pc_shape whole = shape_of(part);
     const pc__weight *t = place_of(j, name);
     if (j->name.failed)
         return PC_ERR_MEMORY;
@@ -80,11 +92,12 @@ static pc_status check(void *context, const char *name, pc__named *part)
     if (!t)
         return j->options->partial || strcmp(part->name, "num_batches_tracked") == 0 ? PC_OK : fail_missing(j);
     j->used++;
-    const bool same = t->ndim == own->ndim && memcmp(t->shape, own->shape, (size_t)own->ndim * sizeof *t->shape) == 0;
+    const bool same = t->ndim == whole.ndim && memcmp(t->shape, whole.dim, (size_t)whole.ndim * sizeof *t->shape) == 0;
     if (!same) {
         const pc_shape there = pc_shape_of(PC__MIN(t->ndim, PC_MAX_DIMS), t->shape);
         return pc__fail(PC_ERR_SHAPE, "%s: the tensor \"%.120s\" has shape %s in the file and %s in the module",
-                        j->file->path, j->name.data, pc__shape_format(there.ndim, there.dim).s, PC__SHAPE_OF(own));
+                        j->file->path, j->name.data, pc__shape_format(there.ndim, there.dim).s,
+                        pc__shape_format(whole.ndim, whole.dim).s);
     }
     if (t->type->how == 'x')
         return pc__fail(PC_ERR_UNSUPPORTED, "%s: the tensor \"%.120s\" is of the type %s, which cannot be read here",
@@ -103,8 +116,11 @@ static pc_status read_one(void *context, const char *name, pc__named *part)
         return PC_OK;
     pc_status status = PC_OK;
     PC_SCOPE {
-        pc_tensor *t = pc_weights_read(j->file, j->name.data, pc_tensor_device(part->object));
-        status = t ? pc_copy(part->object, t) : pc_error_last()->status;
+        const pc_device device = part->cut ? PC_DEVICE_CPU : pc_tensor_device(part->object);
+        pc_tensor *t = pc_weights_read(j->file, j->name.data, device);
+        status = !t          ? pc_error_last()->status
+                 : part->cut ? pc__cut_take(part->cut, part->object, t)
+                             : pc_copy(part->object, t);
     }
     return status;
 }
@@ -168,16 +184,76 @@ pc_status pc_weights_load(pc_module *module, const char *path, pc_weights_option
     return status;
 }
 
+/* --- to files --- */
+
+static pc_status find_cut(void *context, const char *name, pc__named *part)
+{
+    pc_group **group = context;
+    (void)name;
+    if (part->cut && part->cut->group->size > 1)
+        *group = part->cut->group;
+    return PC_OK;
+}
+
+typedef struct joining {
+    pc_parameter *list; /* of the module's own, in the order of its state; becomes that of the whole ones */
+    int next;
+    bool writes;
+} joining;
+
+/* In the rank that writes they wait in memory of the host. */
+static pc_status join(void *context, const char *name, pc__named *part)
+{
+    joining *j = context;
+    pc_parameter *p = &j->list[j->next++];
+    pc_status status = PC_OK;
+    (void)name;
+    if (!part->cut || part->cut->group->size == 1)
+        return PC_OK;
+    PC_SCOPE {
+        pc_tensor *whole = pc__cut_join(part->cut, part->object);
+        whole = whole && j->writes ? pc_to(whole, PC_DEVICE_CPU, (pc_dtype)whole->dtype, false) : whole;
+        status = whole ? PC_OK : pc_error_last()->status;
+        if (whole && j->writes)
+            p->tensor = pc_keep(whole);
+    }
+    return status;
+}
+
+static pc_status write_list(const char *path, const pc_parameter *list, int count)
+{
+    static const pc_weights_note_pair notes[] = {{"format", "pt"}, {NULL, NULL}}; /* as readers of them expect */
+    return pc_weights_write(path, list, count, notes);
+}
+
+/* The list is NULL where this rank has no memory for it. */
+static pc_status save_joined(pc_module *module, const char *path, pc_parameter *list, int count, pc_group *group)
+{
+    joining j = {.list = list, .writes = group->rank == 0};
+    PC__TRY(pc__agree_on_success(group, list ? PC_OK : pc_error_last()->status));
+    pc_status status = PC_OK;
+    PC_NO_GRAD
+        PC_SCOPE {
+            status = pc__module_visit_state(module, join, &j);
+            if (status == PC_OK && j.writes)
+                status = write_list(path, list, count);
+        }
+    return pc__agree_on_success(group, status);
+}
+
 pc_status pc_weights_save(const pc_module *module, const char *path)
 {
     PC__NEED(module);
     PC__NEED(path);
     int count;
+    pc_group *group = NULL;
     pc_parameter *list = state_of(module, &count);
-    if (!list)
-        return pc_error_last()->status;
-    static const pc_weights_note_pair notes[] = {{"format", "pt"}, {NULL, NULL}}; /* as readers of them expect */
-    const pc_status status = pc_weights_write(path, list, count, notes);
+    (void)pc__module_each((pc_module *)module, find_cut, &group);
+    pc_status status = !list ? pc_error_last()->status : PC_OK;
+    if (group)
+        status = save_joined((pc_module *)module, path, list, count, group);
+    else if (list)
+        status = write_list(path, list, count);
     pc__free(list);
     return status;
 }

@@ -33,6 +33,14 @@ static void note(char *names, size_t n, int *count, const char *name)
     snprintf(names + at, n - at, "%s%s", between, fits ? name : "...");
 }
 
+/* Of a parameter of which this rank has a part. */
+static bool is_whole(const pc__named *parameter, const pc_tensor *given)
+{
+    const pc_tensor *own = parameter->object;
+    const pc__cut *cut = parameter->cut;
+    return cut && pc_group_size(cut->group) > 1 && given->ndim == own->ndim && given->shape[cut->dim] == cut->size;
+}
+
 static pc_status check(void *context, const char *name, pc__named *parameter)
 {
     loader *l = context;
@@ -43,6 +51,12 @@ static pc_status check(void *context, const char *name, pc__named *parameter)
         return PC_OK;
     }
     l->taken[i] = true;
+    if (is_whole(parameter, l->given[i]))
+        return pc__fail(
+            PC_ERR_SHAPE,
+            "pc_module_load: \"%s\" is whole in the state, %s, and the module has rank %d's part of it, %s; "
+            "pc_tensor_parallel_cut takes parts of a whole network, and pc_weights_load of a file",
+            name, PC__SHAPE_OF(l->given[i]), pc_group_rank(parameter->cut->group), PC__SHAPE_OF(own));
     if (!pc__same_shape(own, l->given[i]))
         return pc__fail(PC_ERR_SHAPE, "pc_module_load: \"%s\" has shape %s in the state and %s in the module", name,
                         PC__SHAPE_OF(l->given[i]), PC__SHAPE_OF(own));

@@ -1,7 +1,12 @@
-/* Collectives with gradients: of small whole numbers, so that every dtype has the sums exactly. */
+/* Collectives with gradients: of small whole numbers, so that every dtype has the sums exactly. And files of networks that are cut up
+ * among ranks, which have the whole ones. */
 #include "dist/threads.h"
 
+#include "dist/group.h"
+
 #include <paracord/tensor_parallel.h>
+#include <paracord/weights.h>
+#include <unistd.h>
 
 enum { ROOM = 1024 };
 
@@ -148,6 +153,109 @@ static void refused(rank_work *r)
     }
 }
 
+/* --- files --- */
+
+enum { ROWS = 10, WIDTH = 12, WIDE = 24, PARAMETERS = 7 };
+
+/* Without a group the whole network. 10 rows are no multiple of 3 and 4 ranks. */
+static pc_module *network(pc_group *group)
+{
+    if (!group)
+        return pc_sequential(pc_embedding(ROWS, WIDTH), pc_linear(WIDTH, WIDE), pc_linear(WIDE, WIDTH),
+                             pc_layer_norm(PC_SHAPE(WIDTH)));
+    return pc_sequential(pc_parallel_embedding(ROWS, WIDTH, group), pc_column_linear(WIDTH, WIDE, group, .blocks = 2),
+                         pc_row_linear(WIDE, WIDTH, group), pc_layer_norm(PC_SHAPE(WIDTH)));
+}
+
+/* Parameter k is [size, ...] of whole numbers from 100 k on. */
+static pc_status number(pc_module *net)
+{
+    pc_parameter list[PARAMETERS];
+    pc_module_parameter_list(net, list, PARAMETERS);
+    pc_status status = PC_OK;
+    PC_NO_GRAD
+        PC_SCOPE {
+            for (int k = 0; k < PARAMETERS && status == PC_OK; k++) {
+                const pc_shape shape = pc_tensor_shape(list[k].tensor);
+                pc_tensor *v = pc_arange(100 * k, 100 * k + (double)pc_tensor_count(list[k].tensor), 1, PC_F32,
+                                         pc_tensor_device(list[k].tensor));
+                status = pc_copy(list[k].tensor, pc_reshape(v, shape));
+            }
+        }
+    return status;
+}
+
+static bool all_equal(pc_module *a, pc_module *b)
+{
+    pc_parameter x[PARAMETERS], y[PARAMETERS];
+    pc_module_parameter_list(a, x, PARAMETERS);
+    pc_module_parameter_list(b, y, PARAMETERS);
+    bool same = true;
+    for (int k = 0; k < PARAMETERS; k++)
+        same = same && equal(x[k].tensor, y[k].tensor);
+    return same;
+}
+
+static pc_status zero_all(pc_module *net)
+{
+    pc_parameter list[PARAMETERS];
+    pc_module_parameter_list(net, list, PARAMETERS);
+    pc_status status = PC_OK;
+    PC_NO_GRAD {
+        for (int k = 0; k < PARAMETERS && status == PC_OK; k++)
+            status = pc_fill(list[k].tensor, 0);
+    }
+    return status;
+}
+
+/* All ranks' one file of the whole network, by the process of the first. */
+static pc_status meet(rank_work *r, char path[64])
+{
+    int64_t mine = getpid(), all[RANKS_MAX];
+    const pc_status status = pc__group_exchange(r->group, &mine, sizeof mine, all);
+    snprintf(path, 64, "/tmp/paracord-cut-%lld.safetensors", (long long)all[0]);
+    return status;
+}
+
+static bool fails(pc_status status, pc_status expected, const char *words)
+{
+    const bool so = status == expected && strstr(pc_error_last()->message, words);
+    pc_error_clear();
+    return so;
+}
+
+static void files(rank_work *r)
+{
+    char path[64];
+    pc_module *whole = network(NULL), *read = network(NULL), *want = network(r->group), *net = network(r->group);
+    RANK_TRUE(whole && read && want && net);
+    RANK_OK(pc_module_to(want, r->device, PC_F32));
+    RANK_OK(pc_module_to(net, r->device, PC_F32));
+    RANK_OK(number(whole));
+    RANK_OK(pc_tensor_parallel_cut(want, whole));
+    RANK_OK(meet(r, path));
+    RANK_OK(pc_weights_save(want, path));
+    RANK_OK(pc_weights_load(read, path, (pc_weights_options){0}));
+    RANK_TRUE(all_equal(read, whole));
+    RANK_OK(zero_all(net));
+    RANK_OK(pc_weights_load(net, path, (pc_weights_options){0}));
+    RANK_TRUE(all_equal(net, want));
+    if (r->size > 1) {
+        pc_parameter list[PARAMETERS];
+        pc_module_parameter_list(whole, list, PARAMETERS);
+        RANK_TRUE(fails(pc_module_load(net, list, PARAMETERS), PC_ERR_SHAPE, "pc_tensor_parallel_cut"));
+        const pc_status status = pc_weights_save(net, "/no/such/folder");
+        RANK_TRUE(fails(status, PC_ERR_FILE, r->rank ? "rank 0: " : "/no/such/folder"));
+    }
+    RANK_OK(meet(r, path)); /* all have read it */
+    if (r->rank == 0)
+        (void)!unlink(path);
+    pc_module_free(whole);
+    pc_module_free(read);
+    pc_module_free(want);
+    pc_module_free(net);
+}
+
 #define CASE(name)                                                                                                     \
     static void name##_cases(void **state)                                                                             \
     {                                                                                                                  \
@@ -160,6 +268,7 @@ CASE(split)
 CASE(gathered_for_each)
 CASE(without_gradient)
 CASE(refused)
+CASE(files)
 
 int main(void)
 {
@@ -170,6 +279,7 @@ int main(void)
         cmocka_unit_test(gathered_for_each_cases),
         cmocka_unit_test(without_gradient_cases),
         cmocka_unit_test(refused_cases),
+        cmocka_unit_test(files_cases),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
 }
