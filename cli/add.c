@@ -23,11 +23,11 @@ typedef struct kind {
     pc_dtype dtype;
     void (*fill)(void *a, void *b, int64_t n);
     void (*plain)(const void *a, const void *b, void *c, int64_t n);
-    double (*at)(const void *c, int64_t i);
-    int digits; /* to print */
+    void (*print)(const void *c, int64_t i, int digits);
+    int digits; /* to print of a number with a fraction */
 } kind;
 
-#define KIND(T, WIDE)                                                                                                  \
+#define KIND(T, WIDE, ...)                                                                                             \
     static void fill_##T(void *a, void *b, int64_t n)                                                                  \
     {                                                                                                                  \
         for (int64_t i = 0; i < n; i++) {                                                                              \
@@ -42,20 +42,22 @@ typedef struct kind {
         for (int64_t i = 0; i < n; i++)                                                                                \
             z[i] = (T)((WIDE)x[i] + (WIDE)y[i]); /* int32 goes round, as on the device */                              \
     }                                                                                                                  \
-    static double at_##T(const void *c, int64_t i)                                                                     \
+    static void print_##T(const void *c, int64_t i, int digits)                                                        \
     {                                                                                                                  \
-        return (double)((const T *)c)[i];                                                                              \
+        const T x = ((const T *)c)[i];                                                                                 \
+        (void)digits;                                                                                                  \
+        printf(__VA_ARGS__);                                                                                           \
     }
-KIND(int32_t, uint32_t)
-KIND(int64_t, uint64_t)
-KIND(float, float)
-KIND(double, double)
+KIND(int32_t, uint32_t, "%d", x)
+KIND(int64_t, uint64_t, "%lld", (long long)x)
+KIND(float, float, "%.*g", digits, (double)x)
+KIND(double, double, "%.*g", digits, x)
 
 /* In the order in which the wider one takes a narrower one's numbers, as PyTorch promotes them. */
-static const kind kinds[] = {{"int32", PC_I32, fill_int32_t, plain_int32_t, at_int32_t, 10},
-                             {"int64", PC_I64, fill_int64_t, plain_int64_t, at_int64_t, 19},
-                             {"float32", PC_F32, fill_float, plain_float, at_float, 10},
-                             {"float64", PC_F64, fill_double, plain_double, at_double, 15}};
+static const kind kinds[] = {{"int32", PC_I32, fill_int32_t, plain_int32_t, print_int32_t, 0},
+                             {"int64", PC_I64, fill_int64_t, plain_int64_t, print_int64_t, 0},
+                             {"float32", PC_F32, fill_float, plain_float, print_float, 10},
+                             {"float64", PC_F64, fill_double, plain_double, print_double, 15}};
 
 static const kind *kind_of(const char *name)
 {
@@ -90,6 +92,25 @@ static bool add_on_the_host(void *context)
     return c != NULL;
 }
 
+/* Files first: their type has a say in what typed numbers become. */
+static bool read_given(addition *s, const cli_call *call, const char *dtype)
+{
+    const char *const *text = call->line->values;
+    pc_dtype beside = PC_I32;
+    for (int i = 0; i < 2; i++)
+        if (cli_add_is_file(text[i])) {
+            if (!(s->given[i] = cli_add_file(call->command, text[i])))
+                return false;
+            beside = pc_tensor_dtype(s->given[i]);
+        }
+    if (!dtype && !(dtype = cli_add_dtype(call->command, text, beside)))
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (!s->given[i] && !(s->given[i] = cli_add_text(call->command, text[i], dtype)))
+            return false;
+    return true;
+}
+
 /* The user's arrays: one shape, and the type that takes both. False: an error, told. */
 static bool take_given(addition *s, const cli_call *call, const char *dtype)
 {
@@ -98,10 +119,8 @@ static bool take_given(addition *s, const cli_call *call, const char *dtype)
         cli_error(call->command, "%s: one array is missing; give two, or none", text[0]);
         return false;
     }
-    dtype = dtype ? dtype : cli_add_dtype(text);
-    for (int i = 0; i < 2; i++)
-        if (!(s->given[i] = cli_add_input(call->command, text[i], dtype)))
-            return false;
+    if (!read_given(s, call, dtype))
+        return false;
     pc_shape a = pc_tensor_shape(s->given[0]), b = pc_tensor_shape(s->given[1]);
     if (a.ndim != b.ndim || memcmp(a.dim, b.dim, (size_t)a.ndim * sizeof a.dim[0]) != 0) {
         cli_error(call->command,
@@ -195,9 +214,12 @@ static void print_sums(const addition *s, bool json)
             i = s->n - SHOWN / 2;
         }
         if (json)
-            printf("%s%.17g", i ? ", " : "", s->kind->at(values, i));
+            fputs(i ? ", " : "", stdout);
         else
-            printf("c[%lld]=%.*g\n", (long long)i, s->kind->digits, s->kind->at(values, i));
+            printf("c[%lld]=", (long long)i);
+        s->kind->print(values, i, json ? 17 : s->kind->digits);
+        if (!json)
+            putchar('\n');
     }
 }
 
@@ -276,8 +298,8 @@ static const cli_option options[] = {
     {"size", 's', CLI_INT, AT(size), "6", "N",
      .help = "Elements of each array; --ladder takes a fitting number for 6 or fewer", .min = 0, .max = 2147483647},
     {"dtype", 't', CLI_CHOICE, AT(dtype), NULL, "TYPE",
-     .help = "What the elements are; otherwise int32, of numbers with a fraction float32, of great ones int64 and "
-             "float64, of .npy files their own",
+     .help = "What the elements are; otherwise int32, of .npy files their own, of numbers with a fraction float32 "
+             "(beside a file of float64 that), of great ones int64 and float64",
      .choices = dtypes},
     {"out", 'o', CLI_PATH, AT(out), NULL, "FILE", .help = "Write the sums as a .npy file"},
     {"ladder", 0, CLI_FLAG, AT(ladder), NULL, NULL,

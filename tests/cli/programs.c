@@ -80,6 +80,15 @@ static void add_takes_arrays(void **state)
     assert_memory_equal(e.out, "c[0]=16777218.5\n1 element of float64", 36);
     run(&e, "add", "--json", "1e16", "1", ON);
     assert_json_has(e.out, "\"float64\"", "\"wrong\": 0");
+    /* int64 has what a double has not */
+    run(&e, "add", "9007199254740993", "2", ON);
+    assert_memory_equal(e.out, "c[0]=9007199254740995\n1 element of int64", 40);
+    run(&e, "add", "--json", "4611686018427387001", "4611686018427387001", ON);
+    assert_json_has(e.out, "\"ends\": [9223372036854774002]", "\"int64\"");
+    run(&e, "add", "9223372036854775807", "1", ON);
+    assert_refused(&e, 1, "9223372036854775807 + 1", "int64", "--dtype float64");
+    run(&e, "add", "--json", "9223372036854775807", "1", "--dtype", "float64", ON);
+    assert_json_has(e.out, "\"float64\"", "\"ends\": [9.2233720368547758e+18]");
     run(&e, "add", "-1", "1", ON);
     assert_refused(&e, 2, "a number below 0 goes behind --");
     run(&e, "add", ON, "--", "-1", "1");
@@ -95,6 +104,13 @@ static void add_takes_arrays(void **state)
         assert_not_null_ok(sums);
         assert_int_equal(pc_tensor_ndim(sums), 2);
         assert_true(pc_item(pc_sum(sums)) == 18);
+        /* numbers beside float64 are float64 */
+        assert_ok(pc_npy_save(pc_full(PC_SHAPE(1), 0.2, PC_F64, PC_DEVICE_CPU), b));
+        run(&e, "add", b, "0.1", "--json", ON);
+        assert_json_has(e.out, "\"float64\"", "\"ends\": [0.30000000000000004]");
+        assert_ok(pc_npy_save(pc_full(PC_SHAPE(1), 0.25, PC_F32, PC_DEVICE_CPU), b));
+        run(&e, "add", "0.5", b, "--json", ON);
+        assert_json_has(e.out, "\"float32\"", "\"ends\": [0.75]");
     }
     run(&e, "add", "1,2", "1", ON);
     assert_refused(&e, 1, "different shapes: 2 and 1 elements");
