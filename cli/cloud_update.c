@@ -94,6 +94,8 @@ static void report(const pc_cloud_update_report *r, const char *path)
     if (r->kept)
         printf("; not in the list, and kept: %d", r->kept);
     putchar('\n');
+    if (r->older)
+        printf("older than what is known, and left out: %d\n", r->older);
     if (r->zero)
         printf("left out, for a price of $0, which is none: %d\n", r->zero);
     if (r->strangers)
@@ -107,8 +109,8 @@ static void report(const pc_cloud_update_report *r, const char *path)
 static void report_json(const pc_cloud_update_report *r, const char *path)
 {
     printf("{\"region\": \"%s\", \"date\": \"%s\", \"products\": %d, \"changed\": %d, \"added\": %d, \"same\": %d, "
-           "\"kept\": %d, \"zero\": %d, \"new_to_paracord\": ",
-           r->region, r->date, r->products, r->changed, r->added, r->same, r->kept, r->zero);
+           "\"kept\": %d, \"older\": %d, \"zero\": %d, \"new_to_paracord\": ",
+           r->region, r->date, r->products, r->changed, r->added, r->same, r->kept, r->older, r->zero);
     if (r->strangers)
         cli_json_text(stdout, r->strangers);
     else

@@ -255,19 +255,20 @@ PC_API pc_cloud_estimate pc_cloud_estimate_here(const pc_cloud_job *job);
 
 /* What an update did. */
 typedef struct pc_cloud_update_report {
-    const char *region, *date; /* of the new prices; they live as long as the catalogue */
+    const char *region, *date; /* of the newest of the new prices; they live as long as the catalogue */
     int products;              /* in the list */
     int changed, same, added;  /* prices of the catalogue's instances; added: none was known in this region */
     int kept;                  /* instances that the list does not have: they keep their price and its date */
+    int older;                 /* prices that are older than what is known, which stays: left out */
     int zero;                  /* prices of $0 for instances of the catalogue, which are no prices: left out */
     const char *strangers;     /* "g8.xlarge, ...": instances with GPUs that the catalogue does not have; or NULL */
 } pc_cloud_update_report;
 
 /* Take the prices of one region from what `aws pricing get-products --service-code AmazonEC2 ...` printed: Linux,
- * shared hardware, on demand; each with the day the list was published. All of them, or (on failure) none:
+ * shared hardware, on demand; each with the day it was published, and where what is known is not newer. On failure none:
  * PC_ERR_FORMAT when it is no price list, lacks its last page, has no price of any instance of the catalogue, has two
- * prices for one instance, or (region NULL) has several regions; PC_ERR_STATE when it is older than what it would
- * replace; PC_ERR_UNSUPPORTED without cJSON; PC_ERR_MEMORY. `name` (may be NULL) is used in messages. */
+ * prices for one instance, or (region NULL) has several regions; PC_ERR_STATE when each is older than what it
+ * would replace; PC_ERR_UNSUPPORTED without cJSON; PC_ERR_MEMORY. `name` (may be NULL) is used in messages. */
 PC_API PC_MUST_USE pc_status pc_cloud_update(pc_cloud *cloud, const char *json, size_t n, const char *name,
                                              const char *region, pc_cloud_update_report *report);
 

@@ -7,15 +7,22 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 
+/* A price of the list. */
+typedef struct listed {
+    double usd;       /* 0: none, or an older one than what is known */
+    char date[16];    /* when it was published */
+    const char *kept; /* the date, as the catalogue keeps it */
+} listed;
+
 /* What the list says, until all of it has been read. */
 typedef struct update {
     pc_cloud *cloud;
-    const char *name;   /* of the list, for messages */
-    const char *region; /* wanted; NULL: the only one there is */
-    char found[40], date[16];
-    char other[40]; /* the first region that is not wanted */
-    double *usd;    /* by instance; 0: none yet */
-    int products, priced, zero;
+    const char *name;         /* of the list, for messages */
+    const char *region;       /* wanted; NULL: the only one there is */
+    char found[40], date[16]; /* of the newest price that is taken */
+    char other[40];           /* the first region that is not wanted */
+    listed *prices;           /* by instance */
+    int products, priced, zero, older;
     pc__text strangers;
 } update;
 
@@ -116,13 +123,14 @@ static pc_status take(update *u, const cJSON *product)
     if (!pc__cloud_is_date(day))
         return wrong(u, "a product without a publicationDate");
     PC__TRY(note_region(u, region));
-    if (strcmp(day, u->date) > 0)
-        snprintf(u->date, sizeof u->date, "%s", day);
-    double *known = &u->usd[instance - u->cloud->instances];
-    if (*known > 0 && *known != usd)
-        return pc__fail(PC_ERR_FORMAT, "%s: two prices for %s, %.10g and %.10g", u->name, instance->name, *known, usd);
-    u->priced += *known == 0;
-    *known = usd;
+    listed *known = &u->prices[instance - u->cloud->instances];
+    if (known->usd > 0 && known->usd != usd)
+        return pc__fail(PC_ERR_FORMAT, "%s: two prices for %s, %.10g and %.10g", u->name, instance->name, known->usd,
+                        usd);
+    u->priced += known->usd == 0;
+    known->usd = usd;
+    if (strcmp(day, known->date) > 0)
+        snprintf(known->date, sizeof known->date, "%s", day);
     return PC_OK;
 }
 
@@ -174,7 +182,30 @@ static pc_status take_pages(update *u, const char *json, size_t n)
     return u->strangers.failed ? PC_ERR_MEMORY : PC_OK;
 }
 
-/* The row of the catalogue's sources that stands for this region's price list. */
+/* Of each price the newer counts: those of the list that are older than what is known go. A list of nothing else is not
+ * today's. */
+static pc_status leave_older(update *u)
+{
+    const pc__cloud_price *first = NULL;
+    const char *of = "";
+    for (int i = 0; i < u->cloud->instance_count; i++) {
+        listed *new = &u->prices[i];
+        const pc__cloud_price *row = pc__cloud_row(u->cloud, &u->cloud->instances[i], u->found);
+        if (new->usd > 0 && row && strcmp(row->price.date, new->date) > 0) {
+            if (u->older++ == 0)
+                first = row, of = new->date;
+            new->usd = 0;
+        } else if (new->usd > 0 && strcmp(new->date, u->date) > 0) {
+            snprintf(u->date, sizeof u->date, "%s", new->date);
+        }
+    }
+    return u->older < u->priced
+               ? PC_OK
+               : pc__fail(PC_ERR_STATE, "%s is of %s, older than the price of %s in the catalogue, which is of %s",
+                          u->name, of, first->instance->name, first->price.date);
+}
+
+/* The row of the catalogue's sources that stands for this region's price list, of the day of its newest price. */
 static pc_status put_source(update *u, const pc_cloud_source **source)
 {
     pc_cloud *c = u->cloud;
@@ -184,7 +215,9 @@ static pc_status put_source(update *u, const pc_cloud_source **source)
     int i = 0;
     while (i < c->source_count && strcmp(c->sources[i].name, name) != 0)
         i++;
-    pc_cloud_source row = {pc__cloud_keep(c, name), pc__cloud_keep(c, u->date), pc__cloud_keep(c, about)};
+    const bool newer = i == c->source_count || strcmp(u->date, c->sources[i].date) > 0;
+    pc_cloud_source row = {pc__cloud_keep(c, name), newer ? pc__cloud_keep(c, u->date) : c->sources[i].date,
+                           pc__cloud_keep(c, about)};
     if (!row.name || !row.date || !row.text)
         return PC_ERR_MEMORY;
     if (i == c->room)
@@ -195,13 +228,15 @@ static pc_status put_source(update *u, const pc_cloud_source **source)
     return PC_OK;
 }
 
-static pc_status check_age(update *u)
+static pc_status keep_dates(update *u, const char *newest)
 {
     for (int i = 0; i < u->cloud->instance_count; i++) {
-        const pc__cloud_price *row = pc__cloud_row(u->cloud, &u->cloud->instances[i], u->found);
-        if (u->usd[i] > 0 && row && strcmp(row->price.date, u->date) > 0)
-            return pc__fail(PC_ERR_STATE, "%s is of %s, older than the price of %s in the catalogue, which is of %s",
-                            u->name, u->date, u->cloud->instances[i].name, row->price.date);
+        listed *new = &u->prices[i];
+        if (new->usd == 0)
+            continue;
+        new->kept = strcmp(new->date, newest) == 0 ? newest : pc__cloud_keep(u->cloud, new->date);
+        if (!new->kept)
+            return PC_ERR_MEMORY;
     }
     return PC_OK;
 }
@@ -213,7 +248,7 @@ static pc_status make_rows(update *u, const char *region)
     int prices = c->price_count, regions = c->region_count;
     for (int i = 0; i < c->instance_count; i++) {
         pc_cloud_price unknown = {.usd = NAN, .region = region, .date = c->date, .source = &c->sources[0]};
-        if (u->usd[i] == 0 || pc__cloud_row(c, &c->instances[i], region) ||
+        if (u->prices[i].usd == 0 || pc__cloud_row(c, &c->instances[i], region) ||
             pc__cloud_add_price(c, &c->instances[i], unknown) == PC_OK)
             continue;
         c->price_count = prices, c->region_count = regions;
@@ -227,28 +262,34 @@ static pc_status commit(update *u, pc_cloud_update_report *report)
 {
     pc_cloud *c = u->cloud;
     const pc_cloud_source *source = NULL;
-    const char *region = pc__cloud_keep(c, u->found);
+    PC__TRY(leave_older(u));
+    const char *region = pc__cloud_keep(c, u->found), *newest = pc__cloud_keep(c, u->date);
     const char *strangers = u->strangers.length ? pc__cloud_keep(c, u->strangers.data) : NULL;
-    if (!region || (u->strangers.length && !strangers))
+    if (!region || !newest || (u->strangers.length && !strangers))
         return PC_ERR_MEMORY;
-    PC__TRY(check_age(u));
+    PC__TRY(keep_dates(u, newest));
     PC__TRY(put_source(u, &source));
     PC__TRY(make_rows(u, region));
-    *report = (pc_cloud_update_report){
-        .region = region, .date = source->date, .products = u->products, .zero = u->zero, .strangers = strangers};
+    *report = (pc_cloud_update_report){.region = region,
+                                       .date = newest,
+                                       .products = u->products,
+                                       .zero = u->zero,
+                                       .older = u->older,
+                                       .strangers = strangers};
     for (int i = 0; i < c->instance_count; i++) {
+        const listed *new = &u->prices[i];
         pc__cloud_price *row = pc__cloud_row(c, &c->instances[i], region);
-        if (u->usd[i] == 0) {
-            report->kept++;
+        if (new->usd == 0) {
+            report->kept += *new->date == 0;
             continue;
         }
         report->added += isnan(row->price.usd);
-        report->same += row->price.usd == u->usd[i];
-        report->changed += !isnan(row->price.usd) && row->price.usd != u->usd[i];
-        row->price = (pc_cloud_price){u->usd[i], row->price.region, source->date, source};
+        report->same += row->price.usd == new->usd;
+        report->changed += !isnan(row->price.usd) && row->price.usd != new->usd;
+        row->price = (pc_cloud_price){new->usd, row->price.region, new->kept, source};
     }
-    if (strcmp(source->date, c->date) > 0)
-        c->date = source->date;
+    if (strcmp(newest, c->date) > 0)
+        c->date = newest;
     return PC_OK;
 }
 
@@ -260,14 +301,14 @@ pc_status pc_cloud_update(pc_cloud *cloud, const char *json, size_t n, const cha
     PC__NEED(cloud);
     PC__NEED(json);
     update u = {.cloud = cloud, .name = name ? name : "the price list", .region = region};
-    u.usd = pc__calloc((size_t)cloud->instance_count + 1, sizeof *u.usd);
-    if (!u.usd)
+    u.prices = pc__calloc((size_t)cloud->instance_count + 1, sizeof *u.prices);
+    if (!u.prices)
         return PC_ERR_MEMORY;
     pc_status status = take_pages(&u, json, n);
     if (status == PC_OK)
         status = commit(&u, report);
     pc__text_free(&u.strangers);
-    pc__free(u.usd);
+    pc__free(u.prices);
     return status;
 }
 
