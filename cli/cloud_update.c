@@ -1,13 +1,18 @@
 /* cloud_update.c: paracord cloud update [FILE]: prices from a file, from standard input, or from the user's own aws. */
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cloud.h"
+#include "clock.h"
 #include "cloud_aws.h"
 #include "text.h"
 
@@ -123,24 +128,6 @@ static void report_json(const pc_cloud_update_report *r, const char *path)
     puts("}");
 }
 
-/* Into the catalogue and to the disk. */
-static int take(const cli_call *call, pc_cloud *cloud, const cli_bytes *list, const char *name)
-{
-    const update_settings *s = call->settings;
-    pc_cloud_update_report r;
-    if (pc_cloud_update(cloud, list->data ? list->data : "", list->n, name, s->cloud.region, &r) != PC_OK)
-        return cli_failed(call->command);
-    char *path = s->cloud.catalogue ? NULL : pc_cloud_user_path();
-    const char *to = s->dry ? NULL : s->cloud.catalogue ? s->cloud.catalogue : path;
-    int status = CLI_FINE;
-    if (!s->dry && pc_cloud_save(cloud, s->cloud.catalogue) != PC_OK)
-        status = cli_failed(call->command);
-    else
-        (s->cloud.json ? report_json : report)(&r, to);
-    pc_text_free(path);
-    return status;
-}
-
 /* A broken copy of the user's is what an update is there to renew. */
 static pc_cloud *open_to_update(const cli_call *call)
 {
@@ -153,6 +140,70 @@ static pc_cloud *open_to_update(const cli_call *call)
     if (!cloud)
         cli_failed(call->command);
     return cloud;
+}
+
+/* The folder that the file is in or will be in, made where it is not there; a failure is told when the file is written.
+ */
+static int open_folder(const char *path)
+{
+    char folder[PATH_MAX], real[PATH_MAX];
+    if (snprintf(folder, sizeof folder, "%s", realpath(path, real) ? real : path) >= (int)sizeof folder)
+        return -1;
+    for (char *slash = folder; (slash = strchr(slash + 1, '/'));) {
+        *slash = 0;
+        (void)mkdir(folder, 0777);
+        *slash = '/';
+    }
+    return open(dirname(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+#define LOCK_PATIENCE_S 10 /* an update holds it for some milliseconds */
+
+/* Two updates at once would each write back what the other has renewed. The system gives the lock back however this
+ * process ends; a file system that has no locks goes without. False: an error, told. */
+static bool lock_folder(const cli_call *call, const char *path, int *folder)
+{
+    const double end = cli_now() + LOCK_PATIENCE_S;
+    *folder = open_folder(path);
+    while (*folder >= 0 && flock(*folder, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        if (cli_now() > end) {
+            cli_error(call->command, "another program has locked the folder of %s; wait until it ends", path);
+            return false;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    return true;
+}
+
+static int put_into(const cli_call *call, pc_cloud *cloud, const cli_bytes *list, const char *name, const char *to)
+{
+    const update_settings *s = call->settings;
+    pc_cloud_update_report r;
+    if (pc_cloud_update(cloud, list->data ? list->data : "", list->n, name, s->cloud.region, &r) != PC_OK ||
+        (to && pc_cloud_save(cloud, s->cloud.catalogue) != PC_OK))
+        return cli_failed(call->command);
+    (s->cloud.json ? report_json : report)(&r, to);
+    return CLI_FINE;
+}
+
+/* Into the catalogue as it is by now, and to the disk. */
+static int take(const cli_call *call, const cli_bytes *list, const char *name)
+{
+    const update_settings *s = call->settings;
+    char *own = s->cloud.catalogue ? NULL : pc_cloud_user_path();
+    const char *to = s->dry ? NULL : s->cloud.catalogue ? s->cloud.catalogue : own;
+    int folder = -1, status = CLI_FAILED;
+    if (!s->dry && !to)
+        status = cli_failed(call->command);
+    else if (!to || lock_folder(call, to, &folder)) {
+        pc_cloud *cloud = open_to_update(call);
+        status = cloud ? put_into(call, cloud, list, name, to) : CLI_FAILED;
+        pc_cloud_free(cloud);
+    }
+    if (folder >= 0)
+        close(folder);
+    pc_text_free(own);
+    return status;
 }
 
 static int run(const cli_call *call)
@@ -172,17 +223,19 @@ static int run(const cli_call *call)
         print_command(words);
         return CLI_FINE;
     }
-    pc_cloud *cloud = open_to_update(call);
+    pc_cloud *cloud = open_to_update(call); /* what cannot be opened is told before aws is waited for */
+    pc_cloud_free(cloud);
+    if (!cloud)
+        return CLI_FAILED;
     cli_bytes list = {0};
     int status = CLI_FAILED;
-    if (cloud && file)
+    if (file)
         status = read_file(call, file, &list) ? CLI_FINE : CLI_FAILED;
-    else if (cloud)
+    else
         status = cli_run_aws(call, words, s->limit, &list);
     if (status == CLI_FINE)
-        status = take(call, cloud, &list, !file ? "aws" : !strcmp(file, "-") ? "standard input" : file);
+        status = take(call, &list, !file ? "aws" : !strcmp(file, "-") ? "standard input" : file);
     free(list.data);
-    pc_cloud_free(cloud);
     return status;
 }
 

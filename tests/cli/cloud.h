@@ -39,4 +39,12 @@ static inline void assert_fits(size_t columns)
 }
 #define assert_no_wide_line() assert_fits(80)
 
+/* A command of that name that does what the script says. */
+static inline void put_program(const char *folder, const char *name, const char *script)
+{
+    mkdir(folder, 0777);
+    put_bytes(folder, name, script, strlen(script));
+    assert_int_equal(chmod(joined(folder, name).s, 0755), 0);
+}
+
 #endif
