@@ -9,11 +9,15 @@ static bool more_than(const pc_fact *fact, double least)
     return fact->known && fact->number > least;
 }
 
-/* A process of the user's whose parent is gone, and that is no service. */
-static bool orphaned(pc__exam *e, int64_t pid)
+/* A process of the user's that computes, whose parent is gone, and that is no service. What draws is mostly a program of
+ * the desktop, whose parents leave it as soon as it is started. */
+static bool orphaned(pc__exam *e, const pc_probe_process *process)
 {
     char path[64], text[4096], *line;
+    const int64_t pid = process->pid;
     int parent = -1;
+    if (!process->kind || strcmp(process->kind, "compute") != 0)
+        return false;
     snprintf(path, sizeof path, "proc/%lld/status", (long long)pid);
     if (pc__root_read(e->m->root, path, text, sizeof text) < 0 || !(line = strstr(text, "PPid:")) ||
         sscanf(line, "PPid: %d", &parent) != 1 || parent != 1)
@@ -158,7 +162,7 @@ void pc__check_orphans(pc__exam *e)
         if (e->container) /* the driver's numbers of processes are the host's */
             return;
         for (int p = 0; p < d->process_count; p++)
-            if (!say_undead(e, d, &d->processes[p]) && orphaned(e, d->processes[p].pid))
+            if (!say_undead(e, d, &d->processes[p]) && orphaned(e, &d->processes[p]))
                 say_orphan(e, d, &d->processes[p]);
         if (may_be_hidden(e, d))
             say_hidden(e, d);
