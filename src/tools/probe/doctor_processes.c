@@ -132,12 +132,25 @@ static void say_hidden(pc__exam *e, const pc_probe_device *d)
     pc__free(holders);
 }
 
-/* The GPU's memory is the system's too (Grace Hopper): nodes with memory and without CPUs. */
-static bool memory_is_shared(pc__exam *e)
+/* Whether the CPU may reach its memory as its own: over NVLink, which the driver does not list where it is NVLink-C2C. */
+static bool may_be_shared(const pc_probe_device *d)
+{
+    static const char *const models[] = {"GH200", "GB200", "GB300"};
+    bool may = !d->model.known;
+    for (int i = 0; i < PC__COUNT(models) && !may; i++)
+        may = strstr(d->model.text, models[i]) != NULL;
+    for (int i = 0; i < d->link_count && !may; i++)
+        may = d->links[i].to_kind && !strcmp(d->links[i].to_kind, "cpu");
+    return may;
+}
+
+/* The GPU's memory is the system's too (Grace Hopper): nodes with memory and without CPUs. Of another GPU these are
+ * somebody else's memory (CXL, HBM beside a CPU). */
+static bool memory_is_shared(pc__exam *e, const pc_probe_device *d)
 {
     char memory[1024], cpus[1024];
     unsigned char with_memory[PC__LIST_BYTES], with_cpus[PC__LIST_BYTES];
-    if (!pc__root_line(e->m->root, "sys/devices/system/node/has_memory", memory, sizeof memory) ||
+    if (!may_be_shared(d) || !pc__root_line(e->m->root, "sys/devices/system/node/has_memory", memory, sizeof memory) ||
         !pc__root_line(e->m->root, "sys/devices/system/node/has_cpu", cpus, sizeof cpus) ||
         !pc__read_list(memory, with_memory) || !pc__read_list(cpus, with_cpus))
         return false;
@@ -152,7 +165,7 @@ static bool may_be_hidden(pc__exam *e, const pc_probe_device *d)
 {
     bool slice = !d->temperature.known && !d->power.known;
     return d->processes_known.known && !d->process_count && more_than(&d->memory_used, 1.5e9) &&
-           !more_than(&d->mig, 0) && !slice && !memory_is_shared(e);
+           !more_than(&d->mig, 0) && !slice && !memory_is_shared(e, d);
 }
 
 void pc__check_orphans(pc__exam *e)
