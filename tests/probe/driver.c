@@ -1,9 +1,12 @@
 /* Asking the driver's library, played by plugins/nvml.c: facts, samples, a call that hangs, a library that crashes. */
 #include <stdbool.h>
 #include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <paracord-tools/doctor.h>
 #include <paracord/memory.h>
 #include <paracord-tools/probe.h>
 
@@ -216,6 +219,53 @@ static void one_that_is_missing_too(void **state)
 }
 
 /* What was read of this machine tells the same when it is read again. */
+/* Whether the doctor says of a process that it holds memory and is not there. */
+static bool is_missed(pc_machine *m, long process)
+{
+    char words[64];
+    bool missed = false;
+    snprintf(words, sizeof words, "Process %ld (", process);
+    m->container = (pc_fact){.known = true, .text = "none"}; /* wherever the test runs: there nobody is missed */
+    pc_diagnosis *d = pc_diagnosis(m);
+    assert_not_null_ok(d);
+    for (int i = 0; i < d->finding_count; i++)
+        missed |= !strcmp(d->findings[i].check, "orphans") && strstr(d->findings[i].how, words);
+    pc_diagnosis_free(d);
+    return missed;
+}
+
+/* One that ended well since the driver was asked is none that holds memory; one that is still listed is. */
+static void programs_may_end_while_the_doctor_looks(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/paracord-machine-XXXXXX", number[32];
+    const int file = mkstemp(path);
+    const pid_t program = fork();
+    assert_true(file >= 0 && program >= 0);
+    if (program == 0)
+        for (;;)
+            pause();
+    snprintf(number, sizeof number, "%d", (int)program);
+    setenv("FAKE_NVML_PROCESS", number, 1);
+    pc_machine *m = probe("well", 20000);
+    assert_int_equal(fake(m)->process_count, 3);
+    kill(program, SIGKILL);
+    assert_int_equal(waitpid(program, NULL, 0), program);
+    assert_false(is_missed(m, program));
+    assert_true(is_missed(m, 999999999));
+    assert_ok(pc_machine_record(m, path));
+    pc_machine_free(m);
+    m = pc_machine(.root = path);
+    assert_not_null_ok(m);
+    assert_int_equal(fake(m)->process_count, 3);
+    assert_false(is_missed(m, program));
+    assert_true(is_missed(m, 999999999));
+    pc_machine_free(m);
+    unsetenv("FAKE_NVML_PROCESS");
+    unlink(path);
+    close(file);
+}
+
 static void a_recording_tells_the_same(void **state)
 {
     (void)state;
@@ -270,6 +320,7 @@ int main(void)
         cmocka_unit_test(what_it_prints_goes_nowhere),
         cmocka_unit_test(a_library_that_does_not_start_says_why),
         cmocka_unit_test(one_that_is_missing_too),
+        cmocka_unit_test(programs_may_end_while_the_doctor_looks),
         cmocka_unit_test(a_recording_tells_the_same),
         cmocka_unit_test(without_recording_there_is_nothing_to_write),
     };

@@ -57,6 +57,29 @@ static char state_of(pc__exam *e, int64_t pid, int *parent)
     return line ? line[strlen("State:") + strspn(line + strlen("State:"), " \t")] : '?';
 }
 
+/* A zombie, or none at all. */
+static bool has_ended(char state)
+{
+    return state == 'Z' || state == 0;
+}
+
+enum { DOUBTS_MOST = 256 };
+
+/* What may be nothing but a program that ends while the doctor looks: processes that the driver lists and that have
+ * ended, GPUs (by bits) with memory without a process. */
+typedef struct doubts {
+    int64_t pids[DOUBTS_MOST], hidden;
+    int count;
+} doubts;
+
+static bool doubted(const doubts *all, int64_t pid)
+{
+    int i = 0;
+    while (i < all->count && all->pids[i] != pid)
+        i++;
+    return i < all->count;
+}
+
 static void say_memory(pc__exam *e, pc_finding *f, const pc_probe_process *process, const char *words)
 {
     const char *name = process->name ? process->name : "its name is unknown";
@@ -68,12 +91,14 @@ static void say_memory(pc__exam *e, pc_finding *f, const pc_probe_process *proce
 }
 
 /* One that has ended, or cannot be ended, still holds memory. False when it is alive and well. */
-static bool say_undead(pc__exam *e, const pc_probe_device *d, const pc_probe_process *process)
+static bool say_undead(pc__exam *e, const pc_probe_device *d, const pc_probe_process *process, const doubts *before)
 {
     int parent;
     char state = state_of(e, process->pid, &parent);
-    if (state != 'Z' && state != 'D' && state != 0)
+    if (state != 'D' && !has_ended(state))
         return false;
+    if (state != 'D' && e->machine->live != doubted(before, process->pid))
+        return true; /* it ended while the doctor was looking */
     pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, d);
     if (state == 'Z') {
         pc__what(e, f, "A process that has ended (a zombie) still holds memory of the GPU.");
@@ -168,16 +193,84 @@ static bool may_be_hidden(pc__exam *e, const pc_probe_device *d)
            !more_than(&d->mig, 0) && !slice && !memory_is_shared(e, d);
 }
 
+static int64_t bit_of(const pc__exam *e, const pc_probe_device *d)
+{
+    return (int64_t)1 << PC__MIN(d - e->machine->devices, 62);
+}
+
+static void find_doubts(pc__exam *e, doubts *all)
+{
+    int i = 0, parent;
+    for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));) {
+        all->hidden |= may_be_hidden(e, d) ? bit_of(e, d) : 0;
+        for (int p = 0; p < d->process_count && all->count < DOUBTS_MOST; p++)
+            if (has_ended(state_of(e, d->processes[p].pid, &parent)))
+                all->pids[all->count++] = d->processes[p].pid;
+    }
+}
+
+static bool is_listed(const pc__exam *e, int64_t pid)
+{
+    int i = 0;
+    for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));)
+        for (int p = 0; p < d->process_count; p++)
+            if (d->processes[p].pid == pid)
+                return true;
+    return false;
+}
+
+/* Those that are not listed any more, for whoever examines a recording of the first list. */
+static void note_ended(pc__exam *e, const doubts *all)
+{
+    pc__text text = {0};
+    for (int i = 0; i < all->count; i++)
+        if (!is_listed(e, all->pids[i]))
+            pc__text_add(&text, "%lld\n", (long long)all->pids[i]);
+    if (text.length && !text.failed)
+        pc__root_note(e->m->root, "answers/ended", text.data);
+    pc__text_free(&text);
+}
+
+static void read_ended(pc__exam *e, doubts *all)
+{
+    char *text = pc__root_text(e->m->root, "answers/ended", 65536, false), *next;
+    for (char *at = text; at && all->count < DOUBTS_MOST; at = next) {
+        const long long pid = strtoll(at, &next, 10);
+        if (next == at)
+            break;
+        all->pids[all->count++] = pid;
+    }
+    pc__free(text);
+}
+
+/* The driver was asked some time ago. Where something is in doubt it is asked again: only what is so before and after
+ * counts. Of a recording: the processes that were listed at first alone. */
+static void ask_again(pc__exam *e, doubts *all)
+{
+    if (!e->machine->live) {
+        read_ended(e, all);
+        all->hidden = ~(int64_t)0;
+        return;
+    }
+    find_doubts(e, all);
+    if (!all->count && !all->hidden)
+        return;
+    (void)!pc_machine_sample(&e->m->public);
+    note_ended(e, all);
+}
+
 void pc__check_orphans(pc__exam *e)
 {
     int i = 0;
+    doubts before = {0};
+    if (e->container) /* the driver's numbers of processes are the host's */
+        return;
+    ask_again(e, &before);
     for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));) {
-        if (e->container) /* the driver's numbers of processes are the host's */
-            return;
         for (int p = 0; p < d->process_count; p++)
-            if (!say_undead(e, d, &d->processes[p]) && orphaned(e, &d->processes[p]))
+            if (!say_undead(e, d, &d->processes[p], &before) && orphaned(e, &d->processes[p]))
                 say_orphan(e, d, &d->processes[p]);
-        if (may_be_hidden(e, d))
+        if ((before.hidden & bit_of(e, d)) && may_be_hidden(e, d))
             say_hidden(e, d);
     }
 }
