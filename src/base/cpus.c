@@ -41,6 +41,12 @@ static double limit_of_group(const char *folder)
     return quota > 0 && period > 0 ? quota / period : 0;
 }
 
+/* Of two limits; 0 is none. */
+static double lesser(double a, double b)
+{
+    return a > 0 && (b == 0 || a < b) ? a : b;
+}
+
 /* The least limit from the group at `path` up to the top of the hierarchy that is mounted at `mount`. In a container
  * `path` may be that of the host, where nothing is seen, and the top is the container's own group. */
 static double limit_of_hierarchy(const char *mount, const char *path)
@@ -52,9 +58,7 @@ static double limit_of_hierarchy(const char *mount, const char *path)
         return 0;
     for (char *end = strchr(folder, 0); end && end >= folder + top; end = strrchr(folder, '/')) {
         *end = 0;
-        const double limit = limit_of_group(folder);
-        if (limit > 0 && (least == 0 || limit < least))
-            least = limit;
+        least = lesser(limit_of_group(folder), least);
     }
     return least;
 }
@@ -68,9 +72,23 @@ static bool has_cpu(const char *controllers)
     return false;
 }
 
+/* The limit of a group of the hierarchy with these controllers, "" for version 2. Version 1 is mounted under their names,
+ * in whatever order, with a link for each. */
+static double limit_of_controllers(const char *root, const char *controllers, const char *group)
+{
+    char mount[PATH_MOST + 64];
+    group = strcmp(group, "/") == 0 ? "" : group;
+    snprintf(mount, sizeof mount, "%s/sys/fs/cgroup%s%s", root, *controllers ? "/" : "", controllers);
+    const double limit = limit_of_hierarchy(mount, group);
+    if (!*controllers)
+        return limit;
+    snprintf(mount, sizeof mount, "%s/sys/fs/cgroup/cpu", root);
+    return lesser(limit_of_hierarchy(mount, group), limit);
+}
+
 double pc__cpu_quota(const char *root)
 {
-    char path[PATH_MOST], line[PATH_MOST], mount[PATH_MOST + 64];
+    char path[PATH_MOST], line[PATH_MOST];
     double least = 0;
     snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
     FILE *file = fopen(path, "re");
@@ -83,10 +101,7 @@ double pc__cpu_quota(const char *root)
         *group++ = 0;
         if (*controllers && !has_cpu(controllers))
             continue;
-        snprintf(mount, sizeof mount, "%s/sys/fs/cgroup%s%s", root, *controllers ? "/" : "", controllers);
-        const double limit = limit_of_hierarchy(mount, strcmp(group, "/") == 0 ? "" : group);
-        if (limit > 0 && (least == 0 || limit < least))
-            least = limit;
+        least = lesser(limit_of_controllers(root, controllers, group), least);
     }
     if (file)
         fclose(file);

@@ -90,6 +90,11 @@ static void version_1_and_paths_of_the_host(void **state)
     put("sys/fs/cgroup/cpuacct,cpu/a/cpu.cfs_quota_us", "100000\n");
     put("sys/fs/cgroup/cpuacct,cpu/a/cpu.cfs_period_us", "50000\n");
     assert_quota(2);
+    /* the file of groups may have them in another order than the folder that they are mounted at */
+    put("proc/self/cgroup", "3:cpuacct,cpu:/b\n");
+    put("sys/fs/cgroup/cpu/b/cpu.cfs_quota_us", "300000\n");
+    put("sys/fs/cgroup/cpu/b/cpu.cfs_period_us", "100000\n");
+    assert_quota(3);
 }
 
 static void there_is_always_a_thread(void **state)
