@@ -108,14 +108,28 @@ double pc__cpu_quota(const char *root)
     return least;
 }
 
-int pc__cpu_count(void)
+/* Threads that a quota has cores for: part of one is worth a thread, but not to several ranks, which it would stop together.
+ */
+static int threads_of_quota(double quota, int ranks)
+{
+    const int whole = (int)(quota / ranks);
+    return whole + (ranks == 1 && quota > whole);
+}
+
+int pc__cpu_count_in(const char *root)
 {
     cpu_set_t set;
     int n = (int)sysconf(_SC_NPROCESSORS_ONLN); /* where there are more processors than a cpu_set_t has bits */
     if (sched_getaffinity(0, sizeof set, &set) == 0)
         n = CPU_COUNT(&set);
-    const double quota = pc__cpu_quota("");
-    if (quota > 0 && quota < n)
-        n = (int)quota + (quota > (int)quota); /* part of a core is worth a thread */
+    const char *ranks = getenv("LOCAL_WORLD_SIZE"); /* who sets it has them all in one control group */
+    const double quota = pc__cpu_quota(root);
+    if (quota > 0)
+        n = (int)PC__MIN(n, threads_of_quota(PC__MIN(quota, 1e6), ranks ? PC__MAX(atoi(ranks), 1) : 1));
     return PC__MAX(1, n);
+}
+
+int pc__cpu_count(void)
+{
+    return pc__cpu_count_in("");
 }

@@ -97,6 +97,34 @@ static void version_1_and_paths_of_the_host(void **state)
     assert_quota(3);
 }
 
+/* Together they may use no more than one process could. */
+static void ranks_of_a_host_share_the_quota(void **state)
+{
+    (void)state;
+    const int cores = pc__cpu_count_in(root.s);
+    char text[64];
+    put("proc/self/cgroup", "0::/\n");
+    snprintf(text, sizeof text, "%d 100000\n", cores * 100000);
+    put("sys/fs/cgroup/cpu.max", text);
+    assert_int_equal(pc__cpu_count_in(root.s), cores);
+    snprintf(text, sizeof text, "%d", cores);
+    setenv("LOCAL_WORLD_SIZE", text, 1);
+    assert_int_equal(pc__cpu_count_in(root.s), 1);
+    setenv("LOCAL_WORLD_SIZE", "1000", 1);
+    assert_int_equal(pc__cpu_count_in(root.s), 1);
+    put("sys/fs/cgroup/cpu.max", "150000 100000\n");
+    setenv("LOCAL_WORLD_SIZE", "1", 1);
+    assert_int_equal(pc__cpu_count_in(root.s), PC__MIN(cores, 2));
+    for (const char *const *odd = (const char *const[]){"", "0", "-3", "two", NULL}; *odd; odd++) {
+        setenv("LOCAL_WORLD_SIZE", *odd, 1);
+        assert_int_equal(pc__cpu_count_in(root.s), PC__MIN(cores, 2));
+    }
+    put("sys/fs/cgroup/cpu.max", "max 100000\n"); /* cores are the launcher's to give out */
+    setenv("LOCAL_WORLD_SIZE", "2", 1);
+    assert_int_equal(pc__cpu_count_in(root.s), cores);
+    unsetenv("LOCAL_WORLD_SIZE");
+}
+
 static void there_is_always_a_thread(void **state)
 {
     (void)state;
@@ -111,6 +139,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_container_of_version_2, new_machine, end_machine),
         cmocka_unit_test_setup_teardown(the_least_of_all_levels_counts, new_machine, end_machine),
         cmocka_unit_test_setup_teardown(version_1_and_paths_of_the_host, new_machine, end_machine),
+        cmocka_unit_test_setup_teardown(ranks_of_a_host_share_the_quota, new_machine, end_machine),
         cmocka_unit_test(there_is_always_a_thread),
     };
     return cmocka_run_group_tests_name("base.cpus", tests, NULL, NULL);
