@@ -195,7 +195,7 @@ typedef struct pc_cloud_job_options {
 typedef struct pc_cloud_job {
     pc_cloud_work work;
     int height, width, channels; /* of the pictures */
-    int batch, epochs, classes;
+    int batch, epochs, classes;  /* batch: no more than there are to train on */
     int64_t train_pictures, test_pictures;
     char device[16];         /* that was measured on */
     int threads;             /* of this machine */

@@ -1,6 +1,17 @@
 /* paracord cloud cost, as it is typed. */
 #include "cloud.h"
 
+/* A folder "many" with n pictures of two classes, all of them the same one. */
+static void link_many(int n)
+{
+    put_picture(root.s, "one.png", 1);
+    for (int i = 0; i < n; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "many/%s/%d.png", i % 2 ? "cat" : "dog", i);
+        assert_int_equal(link(joined(root.s, "one.png").s, placed(root.s, name).s), 0);
+    }
+}
+
 static void cost_adds_up(void **state)
 {
     (void)state;
@@ -35,8 +46,10 @@ static void cost_adds_up(void **state)
     assert_int_equal(e.status, 1);
     assert_prints("\"cheapest_first\": []");
     assert_prints("\"why\": \"no-cuda\"");
-    run(&e, "cloud", "cost", "lenet", data.s, "--size", "512", "--batch", "65536", "--device", "cpu");
-    assert_refused(&e, 1, "batches of 65536 pictures of 512 x 512 need", "p6-b300.48xlarge, has 270 GB", "--batch");
+    link_many(2800);
+    run(&e, "cloud", "cost", "lenet", joined(root.s, "many").s, "--size", "1024", "--batch", "65536", "--device",
+        "cpu");
+    assert_refused(&e, 1, "batches of 2240 pictures of 1024 x 1024 need", "p6-b300.48xlarge, has 270 GB", "--batch");
     run(&e, "cloud", "cost", "article");
     assert_refused(&e, 2, "DIR is missing", "usage: paracord cloud cost");
 }

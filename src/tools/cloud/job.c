@@ -185,6 +185,7 @@ pc_status pc_cloud_plan_job(const pc_cloud *cloud, pc_cloud_job_options options,
         return pc__fail(PC_ERR_ARGUMENT, "pc_cloud_plan_job: size, batch and epochs must be 1 or more, 0 the default");
     pc__folder train;
     PC__TRY(count_pictures(plan->folder, job, &train));
+    job->batch = (int)PC__MIN(job->batch, PC__MAX(job->train_pictures, 1)); /* as loaders have it */
     pc_module *net = make_network(plan, job);
     pc_status status = net ? pc__cloud_count(net, frame_of(job), &job->work) : pc_error_last()->status;
     if (status == PC_OK)
