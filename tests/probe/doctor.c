@@ -303,12 +303,34 @@ static void advice_fits_the_system(void **state)
     assert_says("fedora-secure-boot.txt", "Secure Boot", "key is rejected", "mokutil --import /etc/pki/akmods");
 }
 
+/* Also those that leave no file, and name themselves to the first process alone or not at all. */
+static void containers_are_told_from_machines(void **state)
+{
+    (void)state;
+    static const char *const kinds[][2] = {{"lxc-openrc-without-devices.txt", "lxc"},
+                                           {"healthy-lxc.txt", "lxc"},
+                                           {"healthy-container-of-containerd.txt", "unknown"},
+                                           {"healthy-used-elsewhere.txt", "none"},
+                                           {"healthy-wsl2-pids.txt", "none"},
+                                           {"healthy-h200.txt", "none"}};
+    for (int i = 0; i < (int)(sizeof kinds / sizeof kinds[0]); i++) {
+        char path[1024];
+        snprintf(path, sizeof path, MACHINES "/%s", kinds[i][0]);
+        pc_machine *m = pc_machine(.root = path);
+        assert_not_null_ok(m);
+        assert_string_equal(m->container.text, kinds[i][1]);
+        pc_machine_free(m);
+    }
+    assert_says("lxc-openrc-without-devices.txt", "This container (LXC)", "container (lxc)", "lxc.mount.entry");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_machine_is_diagnosed),    cmocka_unit_test(recordings_hold_what_the_checks_read),
-        cmocka_unit_test(every_check_has_its_machine),   cmocka_unit_test(findings_name_versions_and_commands),
-        cmocka_unit_test(findings_name_what_is_missing), cmocka_unit_test(advice_fits_the_system),
+        cmocka_unit_test(every_machine_is_diagnosed),        cmocka_unit_test(recordings_hold_what_the_checks_read),
+        cmocka_unit_test(every_check_has_its_machine),       cmocka_unit_test(findings_name_versions_and_commands),
+        cmocka_unit_test(findings_name_what_is_missing),     cmocka_unit_test(advice_fits_the_system),
+        cmocka_unit_test(containers_are_told_from_machines),
     };
     return cmocka_run_group_tests_name("probe.doctor", tests, NULL, NULL);
 }

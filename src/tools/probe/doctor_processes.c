@@ -185,12 +185,13 @@ static bool memory_is_shared(pc__exam *e, const pc_probe_device *d)
     return false;
 }
 
-/* What is used without a process is somebody's; but not of a slice of a GPU, whose driver keeps some for itself. */
+/* What is used without a process is somebody's; but not of a slice of a GPU, whose driver keeps some for itself, nor of a
+ * GPU that somebody computes on, whom a reset would end. */
 static bool may_be_hidden(pc__exam *e, const pc_probe_device *d)
 {
     bool slice = !d->temperature.known && !d->power.known;
     return d->processes_known.known && !d->process_count && more_than(&d->memory_used, 1.5e9) &&
-           !more_than(&d->mig, 0) && !slice && !memory_is_shared(e, d);
+           !more_than(&d->utilization_gpu, 5) && !more_than(&d->mig, 0) && !slice && !memory_is_shared(e, d);
 }
 
 static int64_t bit_of(const pc__exam *e, const pc_probe_device *d)

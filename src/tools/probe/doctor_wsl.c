@@ -7,31 +7,12 @@
 #define WSL_LIBRARIES "usr/lib/wsl/lib"
 #define WSL_DRIVERS "usr/lib/wsl/drivers"
 
-static bool says_microsoft(const char *text)
-{
-    return strstr(text, "microsoft") || strstr(text, "Microsoft") || strstr(text, "WSL");
-}
-
-/* Kernels that users compile keep the word in one of the two, if not in both. */
-static bool kernel_of_microsoft(pc__exam *e)
-{
-    const pc_fact *kernel = &e->machine->kernel;
-    if (kernel->known && says_microsoft(kernel->text))
-        return true;
-    char *version = pc__root_whole(e->m->root, "proc/version", 4096, false);
-    bool found = version && says_microsoft(version);
-    if (found) /* its other words name who compiled it, which a recording need not tell */
-        pc__root_note(e->m->root, "proc/version", "microsoft");
-    pc__free(version);
-    return found;
-}
-
 pc__wsl pc__wsl_of(pc__exam *e)
 {
     const pc_fact *kernel = &e->machine->kernel;
     if (pc__root_exists(e->m->root, "dev/dxg"))
         return PC__WSL_2;
-    if (!kernel_of_microsoft(e))
+    if (!pc__kernel_of_microsoft(e->m))
         return PC__WSL_NONE;
     /* WSL 1 plays a kernel: "4.4.0-19041-Microsoft"; that of WSL 2 is a real one, "-microsoft-standard-WSL2" */
     return kernel->known && !strncmp(kernel->text, "4.4.0-", 6) && strstr(kernel->text, "-Microsoft") ? PC__WSL_1

@@ -72,6 +72,9 @@ int pc__loader_cached(pc__machine *m, const char *name, bool (*each)(void *conte
 /* system.c: the version that follows "name=" in etc/os-release, or the like; false when it is not there. */
 bool pc__os_release(pc__machine *m, const char *name, char *value, size_t n);
 
+/* system.c: the kernel is one that Microsoft gives to Linux in Windows, or is made from it. */
+bool pc__kernel_of_microsoft(pc__machine *m);
+
 /* ask.c: a child process that asks NVML and CUDA and writes lines (ask.h). */
 pc__asker *pc__asker_start(const pc_machine_options *options);
 void pc__asker_end(pc__asker *asker);

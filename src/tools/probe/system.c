@@ -18,8 +18,54 @@ bool pc__os_release(pc__machine *m, const char *name, char *value, size_t n)
     return found;
 }
 
-/* Docker and Podman leave a file; the rest name themselves to the first process. So does WSL with systemd, which is a
- * machine of its own. */
+static bool says_microsoft(const char *text)
+{
+    return strstr(text, "microsoft") || strstr(text, "Microsoft") || strstr(text, "WSL");
+}
+
+/* Kernels that users compile keep the word in one of the two, if not in both. */
+bool pc__kernel_of_microsoft(pc__machine *m)
+{
+    char release[256];
+    if (pc__root_line(m->root, "proc/sys/kernel/osrelease", release, sizeof release) && says_microsoft(release))
+        return true;
+    char *version = pc__root_whole(m->root, "proc/version", 4096, false);
+    bool found = version && says_microsoft(version);
+    if (found) /* its other words name who compiled it, which a recording need not tell */
+        pc__root_note(m->root, "proc/version", "microsoft");
+    pc__free(version);
+    return found;
+}
+
+/* "container=lxc" among the variables of the first process, which its user and root may see. Of the others a recording
+ * tells nothing. */
+static bool read_first_variable(pc__machine *m, char *kind, size_t n)
+{
+    static const char path[] = "proc/1/environ", key[] = "container=";
+    char text[16384];
+    pc__root_keep_quiet(m->root, true);
+    const ssize_t length = pc__root_read(m->root, path, text, sizeof text);
+    pc__root_keep_quiet(m->root, false);
+    for (const char *at = text; length > 0 && at < text + length; at += strlen(at) + 1)
+        if (!strncmp(at, key, sizeof key - 1)) {
+            snprintf(kind, n, "%.*s", (int)strcspn(at + sizeof key - 1, "\n"), at + sizeof key - 1);
+            pc__root_note(m->root, path, at);
+            return kind[0] != 0;
+        }
+    return false;
+}
+
+/* Whether processes have other numbers here than for the kernel, whose own space of them always has this name
+ * (PROC_PID_INIT_INO). Those of WSL have them too. */
+static bool numbers_processes_anew(pc__machine *m)
+{
+    char space[64];
+    return pc__root_link(m->root, "proc/self/ns/pid", space, sizeof space) && strcmp(space, "pid:[4026531836]") != 0 &&
+           !pc__root_exists(m->root, "dev/dxg") && !pc__kernel_of_microsoft(m);
+}
+
+/* Docker and Podman leave a file; the rest name themselves to the first process, if at all (containerd does not). So
+ * does WSL with systemd, which is a machine of its own. */
 static void read_container(pc__machine *m)
 {
     pc_fact *fact = &m->public.container;
@@ -34,6 +80,10 @@ static void read_container(pc__machine *m)
         pc__fact_text(m, fact, "kubernetes");
     else if (pc__root_line(m->root, "run/systemd/container", line, sizeof line) && strcmp(line, "wsl") != 0)
         pc__fact_text(m, fact, line);
+    else if (read_first_variable(m, line, sizeof line) && strcmp(line, "wsl") != 0)
+        pc__fact_text(m, fact, line);
+    else if (numbers_processes_anew(m))
+        pc__fact_text(m, fact, "unknown");
     else
         pc__fact_text(m, fact, "none");
 }
