@@ -114,6 +114,8 @@ static void as_on_cpu(void **state)
             pc_tensor *drawn = pc_randn(PC_SHAPE(cases[c].shape[0], cases[c].shape[1], cases[c].shape[2]), PC_F32, cpu);
             for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
                 PC_SCOPE {
+                    if (sampled() && cases[c].shape[cases[c].dim] > 50000 && (c + d) % 3) /* of each dtype some */
+                        continue;
                     const bool down = (c + d) % 2, whole = cases[c].kept == cases[c].shape[cases[c].dim];
                     pc_tensor *x = pc_mul_scalar(drawn, d % 2 ? 1e4 : 20), *found[2][2];
                     if (dtypes[d] == PC_U8)
