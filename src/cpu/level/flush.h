@@ -7,6 +7,7 @@
 
 #ifdef __x86_64__
 #define PC__FLUSH_BITS 0x8040u /* of MXCSR: results (FTZ) and operands (DAZ) */
+#define PC__FLUSH_FLAGS 0x3fu  /* what operations have come to, for whoever asks (fenv.h) */
 
 /* What pc__flush_end is given. */
 static inline unsigned pc__flush_begin(bool flush)
@@ -19,7 +20,9 @@ static inline unsigned pc__flush_begin(bool flush)
 
 static inline void pc__flush_end(unsigned was)
 {
-    __builtin_ia32_ldmxcsr(was);
+    const unsigned is = __builtin_ia32_stmxcsr();
+    if ((is ^ was) & PC__FLUSH_BITS)
+        __builtin_ia32_ldmxcsr(was | (is & PC__FLUSH_FLAGS));
 }
 #else /* as fast with them */
 static inline unsigned pc__flush_begin(bool flush)
