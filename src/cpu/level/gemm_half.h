@@ -30,4 +30,10 @@ void finish_block(const half_product *p, float *values, int64_t row, int64_t row
 /* gemm_pairs.c: products of bfloat16 where there is the tile of pairs.h. */
 pc_status PC__K(gemm_pairs)(const half_product *p);
 
+/* gemm_pairs_across.c: those of some rows by columns along k, where the processor has matrix registers. */
+#define pairs_are_across PC__K(pairs_are_across)
+bool pairs_are_across(const pc__gemm *g);
+#define gemm_pairs_across PC__K(gemm_pairs_across)
+pc_status gemm_pairs_across(const half_product *p);
+
 #endif

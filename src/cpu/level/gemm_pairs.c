@@ -11,7 +11,8 @@
 enum {
     ROWS = 96,           /* of a task */
     SUMS = 4096,         /* that wait in the first-level cache to be rounded, */
-    STEP = 6,            /* but so many rows at least */
+    STEP = 6,            /* but so many rows at least, */
+    STEP_TILES = 32,     /* or by matrix registers */
     COLUMNS = 1024,      /* of B at most that are packed at once, */
     TURNED = 1 << 16,    /* numbers of A at most that are turned at once, */
     TURNED_ROWS = 12,    /* but so many rows at least */
@@ -31,7 +32,7 @@ typedef struct work {
     const half_product *p;
     int64_t depth;           /* pairs along k */
     int64_t column, columns; /* of the group of panels that is packed */
-    int64_t rows;            /* of a task */
+    int64_t rows, step;      /* of a task; of them together */
     uint32_t *packed;        /* [panel of TILE_WIDTH columns][pair][width of the panel] */
     pc_bf16 *turned;    /* rows of A along k, in whole pairs, where several groups of columns use them; else NULL */
     char *rooms;        /* of each thread */
@@ -207,7 +208,7 @@ static void rows_task(void *context, int64_t task)
         take_runs(w, a, g->a_rs, g->a_cs, rows, turned);
         a = turned, a_row = 2 * w->depth;
     }
-    const int64_t step = PC__MAX(SUMS / w->columns / STEP, 1) * STEP;
+    const int64_t step = PC__MAX(SUMS / w->columns / w->step, 1) * w->step;
     for (int64_t r = 0; r < rows; r += step) {
         const int64_t some = PC__MIN(step, rows - r);
         multiply(w, a + r * a_row, a_row, some, c);
@@ -227,17 +228,17 @@ static int64_t room_size(const work *w, int64_t columns)
 static pc_status in_panels(const half_product *p)
 {
     const pc__gemm *g = p->g;
-    work w = {.p = p, .depth = (g->k + 1) / 2, .rows = ROWS};
+    work w = {.p = p, .depth = (g->k + 1) / 2, .rows = ROWS, .step = pair_tiles_there() ? STEP_TILES : STEP};
     _Alignas(64) char few[ON_STACK];
     if (g->a_cs != 1)
-        w.rows = PC__MIN(PC__MAX(TURNED / PC__MAX(g->k, 1), TURNED_ROWS) / STEP * STEP, ROWS);
+        w.rows = PC__MIN(PC__MAX(TURNED / PC__MAX(g->k, 1), PC__MAX(TURNED_ROWS, w.step)) / w.step * w.step, ROWS);
     w.rows = PC__MIN(w.rows, g->m);
     const int64_t fit = PC__MAX(GROUP / PC__MAX(g->k, 1) / TILE_WIDTH, 1) * TILE_WIDTH;
     const int64_t group = PC__MIN(fit, COLUMNS), most = PC__MIN(group, g->n);
     const int threads = pc__threads(g->m * g->n * g->k + 8 * g->m * g->n + 4 * g->n * g->k);
     const int64_t packed = round_up(most, W) * w.depth * 4;
     const int64_t turned = g->a_cs != 1 && g->n > group ? round_up(g->m * w.depth * 4, 64) : 0;
-    w.sums = round_up(PC__MIN(w.rows * most, PC__MAX(SUMS, STEP * most)) + W, W);
+    w.sums = round_up(PC__MIN(w.rows * most, PC__MAX(SUMS, w.step * most)) + W, W);
     w.size = room_size(&w, most);
     const int64_t shared = round_up(packed, 64) + turned;
     const bool is_few = threads == 1 && shared + w.size <= ON_STACK;
@@ -262,6 +263,8 @@ static pc_status in_panels(const half_product *p)
 pc_status PC__K(gemm_pairs)(const half_product *p)
 {
     const pc__gemm *g = p->g;
+    if (pairs_are_across(g))
+        return gemm_pairs_across(p);
     if (!is_along(g) && g->m <= FEW_ROWS && g->b_cs == 1 && g->k * g->n >= (int64_t)FEW_LEAST << 3 * (g->m - 1))
         return in_few_rows(p);
     if (!is_along(g))

@@ -6,6 +6,8 @@
 
 #define PAIRS __attribute__((target("avx512bf16")))
 
+enum { TILES_LEAST = 16 }; /* along k: shorter sums take no longer by vectors */
+
 bool pc__has_pairs(void)
 {
     return __builtin_cpu_supports("avx512bf16");
@@ -63,8 +65,13 @@ TO_6(4)
 static pair_function *const functions[TILE_VECTORS + 1][TILE_ROWS_MAX + 1] = {
     {NULL}, {NAMES_12(1)}, {NAMES_12(2)}, {NAMES_8(3)}, {NAMES_6(4)}};
 
+/* By the matrix registers or not, whatever the number of rows: how they are shared among threads changes no bit. */
 void pair_rows_run(pair_tile *t, int64_t rows, int vectors)
 {
+    if (t->k >= TILES_LEAST && t->k % 2 == 0 && pair_tiles_there()) {
+        pair_tiles_run(t, rows, vectors);
+        return;
+    }
     const int64_t tiles = (rows + tile_rows[vectors] - 1) / tile_rows[vectors];
     const int64_t step = tiles > 1 ? (rows + tiles - 1) / tiles : rows;
     for (; rows > 0; rows -= step, t->a += step * t->a_row, t->c += step * t->c_row)

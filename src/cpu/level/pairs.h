@@ -28,6 +28,12 @@ typedef struct pair_tile {
 #define pair_rows_run PC__K(pair_rows_run)
 void pair_rows_run(pair_tile *t, int64_t rows, int vectors);
 
+/* pairs_tiles.c: the same where the processor has matrix registers, for whole pairs along k; ten times the rate. */
+#define pair_tiles_there PC__K(pair_tiles_there)
+bool pair_tiles_there(void);
+#define pair_tiles_run PC__K(pair_tiles_run)
+void pair_tiles_run(pair_tile *t, int64_t rows, int vectors);
+
 /* values[row][column] = sum over k: a[row * a_row + k] * b[column * b_column + k], for up to PAIR_DOT_ROWS rows and
  * PAIR_DOT_COLUMNS columns, which lie so many apart in values. */
 #define PAIR_DOT_ROWS 4

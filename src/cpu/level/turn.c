@@ -20,6 +20,49 @@
 #define LOW_8 0, 2
 #define HIGH_8 1, 3
 
+#ifdef PC__LEVEL_v4
+#include <immintrin.h>
+
+/* A block of 16 whole vectors of 4-byte elements: within their quarters first, then the quarters. */
+static void square_4(char *to, int64_t to_row, const char *from, int64_t from_row)
+{
+    __m512i row[16], next[16];
+    for (int i = 0; i < 16; i++)
+        row[i] = _mm512_loadu_si512(from + i * from_row);
+    for (int i = 0; i < 16; i += 2) {
+        next[i] = _mm512_unpacklo_epi32(row[i], row[i + 1]);
+        next[i + 1] = _mm512_unpackhi_epi32(row[i], row[i + 1]);
+    }
+    for (int i = 0; i < 16; i += 4)
+        for (int half = 0; half < 2; half++) {
+            row[i + 2 * half] = _mm512_unpacklo_epi64(next[i + half], next[i + half + 2]);
+            row[i + 2 * half + 1] = _mm512_unpackhi_epi64(next[i + half], next[i + half + 2]);
+        }
+    for (int i = 0; i < 4; i++)
+        for (int half = 0; half < 2; half++) {
+            next[i + 8 * half] = _mm512_shuffle_i32x4(row[i + 8 * half], row[i + 8 * half + 4], 0x88);
+            next[i + 8 * half + 4] = _mm512_shuffle_i32x4(row[i + 8 * half], row[i + 8 * half + 4], 0xdd);
+        }
+    for (int i = 0; i < 8; i++) {
+        const int at = i % 4 + 4 * (i / 4);
+        _mm512_storeu_si512(to + i * to_row, _mm512_shuffle_i32x4(next[at], next[at + 8], 0x88));
+        _mm512_storeu_si512(to + (i + 8) * to_row, _mm512_shuffle_i32x4(next[at], next[at + 8], 0xdd));
+    }
+}
+
+static void squares_4(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows, int64_t columns)
+{
+    const bool along = to_row > from_row;
+    const int64_t outer = along ? columns : rows, inner = along ? rows : columns;
+    for (int64_t i = 0; i < outer; i += 16)
+        for (int64_t j = 0; j < inner; j += 16) {
+            const int64_t a = PC__MIN(i, outer - 16), b = PC__MIN(j, inner - 16);
+            const int64_t r = along ? b : a, c = along ? a : b;
+            square_4(to + c * to_row + r * 4, to_row, from + r * from_row + c * 4, from_row);
+        }
+}
+#endif
+
 #define TURN(T, bytes, stages)                                                                                         \
     enum { N_##bytes = 16 / (bytes) };                                                                                 \
     typedef T vector_##bytes __attribute__((vector_size(16)));                                                         \
@@ -135,6 +178,12 @@ void pc__turn(char *to, int64_t to_row, const char *from, int64_t from_row, int6
         turn_2(to, to_row, from, from_row, rows, columns);
         break;
     case 4:
+#ifdef PC__LEVEL_v4
+        if (rows >= 16 && columns >= 16) {
+            squares_4(to, to_row, from, from_row, rows, columns);
+            break;
+        }
+#endif
         turn_4(to, to_row, from, from_row, rows, columns);
         break;
     default:
