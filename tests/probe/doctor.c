@@ -309,7 +309,8 @@ static void containers_are_told_from_machines(void **state)
     (void)state;
     static const char *const kinds[][2] = {{"lxc-openrc-without-devices.txt", "lxc"},
                                            {"healthy-lxc.txt", "lxc"},
-                                           {"healthy-container-of-containerd.txt", "unknown"},
+                                           {"healthy-container-of-containerd.txt", "none"},
+                                           {"nouveau-in-a-sandbox.txt", "none"},
                                            {"healthy-used-elsewhere.txt", "none"},
                                            {"healthy-wsl2-pids.txt", "none"},
                                            {"healthy-h200.txt", "none"}};
@@ -322,6 +323,30 @@ static void containers_are_told_from_machines(void **state)
         pc_machine_free(m);
     }
     assert_says("lxc-openrc-without-devices.txt", "This container (LXC)", "container (lxc)", "lxc.mount.entry");
+    assert_says("nspawn-without-devices.txt", "without GPUs", "container (systemd-nspawn)", "# give the container");
+}
+
+/* In a folder proc/self is nobody's. */
+static void folders_are_examined_from_anywhere(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/paracord-folder-XXXXXX", command[1024];
+    assert_non_null(mkdtemp(folder));
+    snprintf(command, sizeof command,
+             "cd %s && mkdir -p proc/self/ns proc/1 && ln -s 'pid:[4026532716]' proc/self/ns/pid && "
+             "echo 'State: S' > proc/1/status && mkdir answers sys && printf 'gpu 0000:41:00.0\nprocess 4711 compute "
+             "9556721664\n' > answers/nvml && "
+             "mkdir -p proc/4711 && echo python3 > proc/4711/comm",
+             folder);
+    assert_int_equal(system(command), 0);
+    pc_machine *m = pc_machine(.root = folder);
+    assert_not_null_ok(m);
+    assert_int_equal(m->device_count, 1);
+    assert_int_equal(m->devices[0].process_count, 1);
+    assert_string_equal(m->devices[0].processes[0].name, "python3");
+    pc_machine_free(m);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
 }
 
 int main(void)
@@ -330,7 +355,7 @@ int main(void)
         cmocka_unit_test(every_machine_is_diagnosed),        cmocka_unit_test(recordings_hold_what_the_checks_read),
         cmocka_unit_test(every_check_has_its_machine),       cmocka_unit_test(findings_name_versions_and_commands),
         cmocka_unit_test(findings_name_what_is_missing),     cmocka_unit_test(advice_fits_the_system),
-        cmocka_unit_test(containers_are_told_from_machines),
+        cmocka_unit_test(containers_are_told_from_machines), cmocka_unit_test(folders_are_examined_from_anywhere),
     };
     return cmocka_run_group_tests_name("probe.doctor", tests, NULL, NULL);
 }

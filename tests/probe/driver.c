@@ -10,6 +10,7 @@
 #include <paracord/memory.h>
 #include <paracord-tools/probe.h>
 
+#include "probe/probe.h"
 #include "support.h"
 
 static pc_machine *probe(const char *behaviour, int timeout_ms)
@@ -225,7 +226,7 @@ static bool is_missed(pc_machine *m, long process)
     char words[64];
     bool missed = false;
     snprintf(words, sizeof words, "Process %ld (", process);
-    m->container = (pc_fact){.known = true, .text = "none"}; /* wherever the test runs: there nobody is missed */
+    ((pc__machine *)m)->numbers_elsewhere = false; /* wherever the test runs: there nobody is missed */
     pc_diagnosis *d = pc_diagnosis(m);
     assert_not_null_ok(d);
     for (int i = 0; i < d->finding_count; i++)

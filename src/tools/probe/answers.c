@@ -71,9 +71,8 @@ static void read_process(reader *r, const char *words)
     else
         pc__fact_number(&p->memory, pc__number_of(memory, NULL));
     /* the driver counts processes as the host does: in a container the number may be another one's */
-    bool own = r->m->public.container.known && !strcmp(r->m->public.container.text, "none");
     snprintf(path, sizeof path, "proc/%lld/comm", pid);
-    if (own && pc__root_line(r->m->root, path, name, sizeof name))
+    if (!r->m->numbers_elsewhere && pc__root_line(r->m->root, path, name, sizeof name))
         p->name = pc__keep(r->m, name);
 }
 

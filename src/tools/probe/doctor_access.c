@@ -210,9 +210,12 @@ void pc__check_container(pc__exam *e)
         pc__fix(e, f, "apptainer exec --nv IMAGE ...");
     } else if (!strcmp(e->machine->container.text, "kubernetes")) {
         pc__fix(e, f, "# in the container's resources: limits: nvidia.com/gpu: 1");
-    } else {
+    } else if (!strcmp(e->machine->container.text, "docker")) {
         pc__fix(e, f, "docker run --gpus all ...");
         pc__fix(e, f, "# if that says \"could not select device driver\", on the host, once:");
         pc__fix(e, f, "sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker");
+    } else {
+        pc__fix(e, f,
+                "# give the container the host's /dev/nvidia* and the libraries of its driver, then start it again");
     }
 }

@@ -264,7 +264,7 @@ void pc__check_orphans(pc__exam *e)
 {
     int i = 0;
     doubts before = {0};
-    if (e->container) /* the driver's numbers of processes are the host's */
+    if (e->m->numbers_elsewhere)
         return;
     ask_again(e, &before);
     for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));) {

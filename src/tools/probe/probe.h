@@ -16,9 +16,10 @@ typedef struct pc__machine {
     char **strings; /* the one copy of each text, in a table of `string_room` places */
     int string_count, string_room;
     int device_capacity, toolkit_capacity, library_capacity;
-    pc__asker *asker;      /* the child that asks the driver's libraries, while pc_machine_sample may come again */
-    bool failed;           /* memory ran out for what the machine keeps */
-    const char *forbidden; /* a GPU that NVML lists and this process may not use, and NVML's words; NULL: none */
+    pc__asker *asker;       /* the child that asks the driver's libraries, while pc_machine_sample may come again */
+    bool failed;            /* memory ran out for what the machine keeps */
+    bool numbers_elsewhere; /* the driver's numbers of processes are the host's, and others here */
+    const char *forbidden;  /* a GPU that NVML lists and this process may not use, and NVML's words; NULL: none */
 } pc__machine;
 
 /* The machine's own copy of a text, the same for equal ones; "" when memory runs out. Whole, however long: a list or a

@@ -55,6 +55,11 @@ bool pc__root_live(const pc__root *root)
     return root->live;
 }
 
+bool pc__root_is_folder(const pc__root *root)
+{
+    return !root->live && root->folder >= 0;
+}
+
 bool pc__root_starved(const pc__root *root)
 {
     return root->starved;

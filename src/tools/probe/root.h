@@ -39,7 +39,8 @@ typedef void (*pc__root_each)(void *context, const char *name);
 pc__root *pc__root_open(const char *path, bool recording);
 void pc__root_close(pc__root *root);
 bool pc__root_live(const pc__root *root);
-bool pc__root_starved(const pc__root *root); /* memory ran out while something was read */
+bool pc__root_is_folder(const pc__root *root); /* that holds a machine: not this one, and no recording */
+bool pc__root_starved(const pc__root *root);   /* memory ran out while something was read */
 
 /* The first n - 1 bytes of a file, ended by 0; the length, or -1 when it cannot be read (errno says why). */
 ssize_t pc__root_read(pc__root *root, const char *path, char *text, size_t n);

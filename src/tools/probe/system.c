@@ -56,12 +56,14 @@ static bool read_first_variable(pc__machine *m, char *kind, size_t n)
 }
 
 /* Whether processes have other numbers here than for the kernel, whose own space of them always has this name
- * (PROC_PID_INIT_INO). Those of WSL have them too. */
+ * (PROC_PID_INIT_INO): in containers, but in sandboxes (unshare --pid, bwrap) too, which have all else of the machine.
+ * Those of WSL have them always. In a folder proc/self is the reader's, or nobody's. */
 static bool numbers_processes_anew(pc__machine *m)
 {
     char space[64];
-    return pc__root_link(m->root, "proc/self/ns/pid", space, sizeof space) && strcmp(space, "pid:[4026531836]") != 0 &&
-           !pc__root_exists(m->root, "dev/dxg") && !pc__kernel_of_microsoft(m);
+    return !pc__root_is_folder(m->root) && pc__root_link(m->root, "proc/self/ns/pid", space, sizeof space) &&
+           strcmp(space, "pid:[4026531836]") != 0 && !pc__root_exists(m->root, "dev/dxg") &&
+           !pc__kernel_of_microsoft(m);
 }
 
 /* Docker and Podman leave a file; the rest name themselves to the first process, if at all (containerd does not). So
@@ -82,8 +84,6 @@ static void read_container(pc__machine *m)
         pc__fact_text(m, fact, line);
     else if (read_first_variable(m, line, sizeof line) && strcmp(line, "wsl") != 0)
         pc__fact_text(m, fact, line);
-    else if (numbers_processes_anew(m))
-        pc__fact_text(m, fact, "unknown");
     else
         pc__fact_text(m, fact, "none");
 }
@@ -124,6 +124,7 @@ void pc__probe_system(pc__machine *m)
     if (pc__os_release(m, "ID", line, sizeof line))
         pc__fact_text(m, &m->public.system_id, line);
     read_container(m);
+    m->numbers_elsewhere = strcmp(m->public.container.text, "none") != 0 || numbers_processes_anew(m);
     read_secure_boot(m);
     read_space(m);
 }
