@@ -57,7 +57,8 @@ typedef struct pc_diagnosis_options {
 } pc_diagnosis_options;
 
 /* Examine a machine: pc_diagnosis(machine), or pc_diagnosis(machine, .job = PC_JOB_TRAIN). Where a process that the
- * driver lists has ended, the driver is asked again (pc_machine_sample). NULL with an error when memory runs out. The diagnosis belongs to the caller and lends texts of the machine: free it first. */
+ * driver lists has ended, or memory is held without one, the driver is asked again (pc_machine_sample). NULL with an
+ * error when memory runs out. The diagnosis belongs to the caller and lends texts of the machine: free it first. */
 PC_API PC_MUST_USE pc_diagnosis *pc_diagnosis_new(pc_machine *machine, pc_diagnosis_options options);
 #define pc_diagnosis(...) PC_DIAGNOSIS_(__VA_ARGS__, )
 #define PC_DIAGNOSIS_(machine, ...) pc_diagnosis_new((machine), PC_OPTIONS(pc_diagnosis_options, __VA_ARGS__))

@@ -2,8 +2,9 @@
  * it behaves: "hang" (one call never comes back), "hang-init" (the first one does not), "hang-deaf" (nor does it hear
  * signals), "crash", "kill", "exit" (one ends the process), "chatter" (it prints), "mismatch" (it does not start),
  * "forbidden" and "lost" (so is a second GPU), "links" (there are five, of which one answers with an error, and one is
- * none), "unknown" (values that mean so, and a list of processes that fails). FAKE_NVML_PROCESS is a process that computes, as long as it
- * lives. */
+ * none), "unknown" (values that mean so, and a list of processes that fails), "held" (most of the
+ * memory is used, and no process is listed), "held-and-busy" (and the GPU computes), "unused" (nothing is).
+ * FAKE_NVML_PROCESS is a process that computes, as long as it lives. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +43,11 @@ struct process {
 };
 
 static int temperature = 40;
+
+static int held(void)
+{
+    return behaves("held") || behaves("held-and-busy");
+}
 
 EXPORT const char *nvmlErrorString(int code);
 EXPORT const char *nvmlErrorString(int code)
@@ -165,6 +171,17 @@ EXPORT int nvmlDeviceGetMemoryInfo_v2(void *device, struct memory *memory)
     if (memory->version != (sizeof *memory | 2u << 24))
         return 25;
     *memory = (struct memory){memory->version, 1000, 100, 600, 300};
+    if (held())
+        memory->total = 16000000000, memory->used = 8000000000;
+    return 0;
+}
+
+EXPORT int nvmlDeviceGetUtilizationRates(void *device, unsigned rates[2]);
+EXPORT int nvmlDeviceGetUtilizationRates(void *device, unsigned rates[2])
+{
+    (void)device;
+    rates[0] = behaves("held-and-busy") ? 100 : 0;
+    rates[1] = 0;
     return 0;
 }
 
@@ -182,6 +199,9 @@ EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count
     (void)device;
     if (behaves("unknown"))
         return 999;
+    *count = 0;
+    if (held() || behaves("unused"))
+        return 0;
     processes[0] = (struct process){1, 200, ~0u, ~0u};
     processes[1] = (struct process){999999999, ~0ull, ~0u, ~0u};
     *count = 2;

@@ -191,6 +191,16 @@ static void assert_says(const char *machine, const char *what, const char *how, 
     pc_machine_free(m);
 }
 
+static void assert_never_fixes(const char *machine, const char *words)
+{
+    pc_machine *m;
+    pc_diagnosis *d;
+    if (strstr(first(machine, &m, &d)->fix, words))
+        fail_msg("%s: got\n%s", machine, d->findings[0].fix);
+    pc_diagnosis_free(d);
+    pc_machine_free(m);
+}
+
 /* The words that users look for: all versions, the command of this distribution. */
 static void findings_name_versions_and_commands(void **state)
 {
@@ -212,6 +222,8 @@ static void findings_name_versions_and_commands(void **state)
     assert_says("nvswitch-corrected.txt", "not fatal (SXid 12028)", "Link 32 egress", "# nothing");
     assert_says("cpus-that-take-turns.txt", "far from the GPU", "near the GPU are 1,3,5", ",249,251,253,255 COMMAND");
     assert_says("narrow-link.txt", "narrower", "x8, and could at x16", "seat the card");
+    assert_says("used-elsewhere.txt", "no process is listed", "The GPU computes", "sudo fuser -v /dev/nvidia*");
+    assert_never_fixes("used-elsewhere.txt", "--gpu-reset");
     assert_says("hidden-holder.txt", "no process is listed", "Process 5150 (python3) has a GPU open", "kill 5150 #");
     assert_says("gsp-firmware-fails.txt", "does not start", "RmInitAdapter failed! (0x62:0x65:1792)",
                 "take it off the power");
@@ -311,7 +323,7 @@ static void containers_are_told_from_machines(void **state)
                                            {"healthy-lxc.txt", "lxc"},
                                            {"healthy-container-of-containerd.txt", "none"},
                                            {"nouveau-in-a-sandbox.txt", "none"},
-                                           {"healthy-used-elsewhere.txt", "none"},
+                                           {"used-elsewhere.txt", "none"},
                                            {"healthy-wsl2-pids.txt", "none"},
                                            {"healthy-h200.txt", "none"}};
     for (int i = 0; i < (int)(sizeof kinds / sizeof kinds[0]); i++) {
@@ -324,6 +336,7 @@ static void containers_are_told_from_machines(void **state)
     }
     assert_says("lxc-openrc-without-devices.txt", "This container (LXC)", "container (lxc)", "lxc.mount.entry");
     assert_says("nspawn-without-devices.txt", "without GPUs", "container (systemd-nspawn)", "# give the container");
+    assert_never_fixes("nspawn-without-devices.txt", "docker");
 }
 
 /* In a folder proc/self is nobody's. */

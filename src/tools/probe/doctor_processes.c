@@ -66,9 +66,10 @@ static bool has_ended(char state)
 enum { DOUBTS_MOST = 256 };
 
 /* What may be nothing but a program that ends while the doctor looks: processes that the driver lists and that have
- * ended, GPUs (by bits) with memory without a process. */
+ * ended, GPUs (by bits) with memory without a process. Beside them the GPUs that computed at first: later it may be
+ * nothing but the doctor's own copies. */
 typedef struct doubts {
-    int64_t pids[DOUBTS_MOST], hidden;
+    int64_t pids[DOUBTS_MOST], hidden, busy;
     int count;
 } doubts;
 
@@ -125,10 +126,9 @@ static bool say_undead(pc__exam *e, const pc_probe_device *d, const pc_probe_pro
     return true;
 }
 
-static void say_orphan(pc__exam *e, const pc_probe_device *d, const pc_probe_process *process)
+/* One that was left to run on computes, one that was forgotten does not. */
+static void say_orphan(pc__exam *e, const pc_probe_device *d, const pc_probe_process *process, bool busy)
 {
-    bool busy =
-        more_than(&d->utilization_gpu, 5); /* one that was left to run on computes, one that was forgotten does not */
     pc_finding *f = pc__found(e, busy ? PC_SEVERITY_ADVICE : PC_SEVERITY_WRONG, d);
     pc__what(e, f, "A process whose parent is gone still holds memory of the GPU: %s.",
              process->name ? process->name : "its name is unknown");
@@ -140,20 +140,24 @@ static void say_orphan(pc__exam *e, const pc_probe_device *d, const pc_probe_pro
     pc__fix(e, f, "kill %lld", (long long)process->pid);
 }
 
-/* Memory without a process that the driver lists: mostly workers of a run that was killed have the file open. */
-static void say_hidden(pc__exam *e, const pc_probe_device *d)
+/* Memory without a process that the driver lists: mostly workers of a run that was killed have the file open. On a GPU
+ * that computes it may be another user's or container's, whom a reset would end. */
+static void say_hidden(pc__exam *e, const pc_probe_device *d, bool busy)
 {
-    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, d);
+    pc_finding *f = pc__found(e, busy ? PC_SEVERITY_ADVICE : PC_SEVERITY_WRONG, d);
     char *holders = pc__holders(e), *rest;
     pc__what(e, f, "Memory of the GPU is held, and no process is listed for it.");
     pc__how(e, f, "%.0f MiB are used, and the driver lists no process.", d->memory_used.number / (1 << 20));
+    if (busy)
+        pc__how(e, f, "The GPU computes: somebody uses it whom the driver does not show here.");
     for (char *line = holders ? strtok_r(holders, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest)) {
         char *name = strchr(line, ' ');
         pc__how(e, f, "Process %.*s (%s) has a GPU open.", (int)strcspn(line, " "), line, name ? name + 1 : "?");
         pc__fix(e, f, "kill %.*s # if it is not wanted: %s", (int)strcspn(line, " "), line, name ? name + 1 : "?");
     }
     pc__fix(e, f, "sudo fuser -v /dev/nvidia* # who has the device open, other users' processes too");
-    pc__fix(e, f, "sudo nvidia-smi --gpu-reset -i %s # if nobody has", pc__index_of(e, d));
+    if (!busy)
+        pc__fix(e, f, "sudo nvidia-smi --gpu-reset -i %s # if nobody has", pc__index_of(e, d));
     pc__free(holders);
 }
 
@@ -185,13 +189,12 @@ static bool memory_is_shared(pc__exam *e, const pc_probe_device *d)
     return false;
 }
 
-/* What is used without a process is somebody's; but not of a slice of a GPU, whose driver keeps some for itself, nor of a
- * GPU that somebody computes on, whom a reset would end. */
+/* What is used without a process is somebody's; but not of a slice of a GPU, whose driver keeps some for itself. */
 static bool may_be_hidden(pc__exam *e, const pc_probe_device *d)
 {
     bool slice = !d->temperature.known && !d->power.known;
     return d->processes_known.known && !d->process_count && more_than(&d->memory_used, 1.5e9) &&
-           !more_than(&d->utilization_gpu, 5) && !more_than(&d->mig, 0) && !slice && !memory_is_shared(e, d);
+           !more_than(&d->mig, 0) && !slice && !memory_is_shared(e, d);
 }
 
 static int64_t bit_of(const pc__exam *e, const pc_probe_device *d)
@@ -204,6 +207,7 @@ static void find_doubts(pc__exam *e, doubts *all)
     int i = 0, parent;
     for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));) {
         all->hidden |= may_be_hidden(e, d) ? bit_of(e, d) : 0;
+        all->busy |= more_than(&d->utilization_gpu, 5) ? bit_of(e, d) : 0;
         for (int p = 0; p < d->process_count && all->count < DOUBTS_MOST; p++)
             if (has_ended(state_of(e, d->processes[p].pid, &parent)))
                 all->pids[all->count++] = d->processes[p].pid;
@@ -220,13 +224,18 @@ static bool is_listed(const pc__exam *e, int64_t pid)
     return false;
 }
 
-/* Those that are not listed any more, for whoever examines a recording of the first list. */
+/* Processes that are not listed any more ("4711") and GPUs whose memory is not held any more ("gpu 0000:81:00.0"), for
+ * whoever examines a recording of the first list. */
 static void note_ended(pc__exam *e, const doubts *all)
 {
     pc__text text = {0};
+    int next = 0;
     for (int i = 0; i < all->count; i++)
         if (!is_listed(e, all->pids[i]))
             pc__text_add(&text, "%lld\n", (long long)all->pids[i]);
+    for (const pc_probe_device *d; (d = pc__next_gpu(e, &next));)
+        if ((all->hidden & bit_of(e, d)) && !may_be_hidden(e, d))
+            pc__text_add(&text, "gpu %s\n", d->address.text);
     if (text.length && !text.failed)
         pc__root_note(e->m->root, "answers/ended", text.data);
     pc__text_free(&text);
@@ -234,30 +243,31 @@ static void note_ended(pc__exam *e, const doubts *all)
 
 static void read_ended(pc__exam *e, doubts *all)
 {
-    char *text = pc__root_text(e->m->root, "answers/ended", 65536, false), *next;
-    for (char *at = text; at && all->count < DOUBTS_MOST; at = next) {
-        const long long pid = strtoll(at, &next, 10);
-        if (next == at)
-            break;
-        all->pids[all->count++] = pid;
+    char *text = pc__root_text(e->m->root, "answers/ended", 65536, false), address[32];
+    for (const char *line = text; line; line = pc__behind(line, '\n')) {
+        const pc_probe_device *d = sscanf(line, "gpu %31s", address) == 1 ? pc__device_at(e->m, address) : NULL;
+        char *end;
+        const long long pid = strtoll(line, &end, 10);
+        if (d)
+            all->hidden &= ~bit_of(e, d);
+        else if (end != line && all->count < DOUBTS_MOST)
+            all->pids[all->count++] = pid;
     }
     pc__free(text);
 }
 
 /* The driver was asked some time ago. Where something is in doubt it is asked again: only what is so before and after
- * counts. Of a recording: the processes that were listed at first alone. */
+ * counts. Of a recording: the processes and the memory that were there at first alone. */
 static void ask_again(pc__exam *e, doubts *all)
 {
-    if (!e->machine->live) {
-        read_ended(e, all);
-        all->hidden = ~(int64_t)0;
-        return;
-    }
     find_doubts(e, all);
-    if (!all->count && !all->hidden)
-        return;
-    (void)!pc_machine_sample(&e->m->public);
-    note_ended(e, all);
+    if (!e->machine->live) {
+        all->count = 0;
+        read_ended(e, all);
+    } else if (all->count || all->hidden) {
+        (void)!pc_machine_sample(&e->m->public);
+        note_ended(e, all);
+    }
 }
 
 void pc__check_orphans(pc__exam *e)
@@ -268,10 +278,11 @@ void pc__check_orphans(pc__exam *e)
         return;
     ask_again(e, &before);
     for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));) {
+        const bool busy = (before.busy & bit_of(e, d)) != 0;
         for (int p = 0; p < d->process_count; p++)
             if (!say_undead(e, d, &d->processes[p], &before) && orphaned(e, &d->processes[p]))
-                say_orphan(e, d, &d->processes[p]);
+                say_orphan(e, d, &d->processes[p], busy);
         if ((before.hidden & bit_of(e, d)) && may_be_hidden(e, d))
-            say_hidden(e, d);
+            say_hidden(e, d, busy);
     }
 }
