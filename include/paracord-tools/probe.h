@@ -148,7 +148,7 @@ typedef struct pc_fact {
 typedef struct pc_probe_process {
     int64_t pid;
     const char *name; /* NULL: it lives where this process cannot see it */
-    const char *kind; /* "compute", "graphics" */
+    const char *kind; /* "compute", "graphics", "compute and graphics" */
     pc_fact memory;   /* bytes */
 } pc_probe_process;
 

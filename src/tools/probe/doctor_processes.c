@@ -9,14 +9,14 @@ static bool more_than(const pc_fact *fact, double least)
     return fact->known && fact->number > least;
 }
 
-/* A process of the user's that computes, whose parent is gone, and that is no service. What draws is mostly a program of
- * the desktop, whose parents leave it as soon as it is started. */
+/* A process of the user's that computes, whose parent is gone, and that is no service. What only draws is mostly a
+ * program of the desktop, whose parents leave it as soon as it is started. */
 static bool orphaned(pc__exam *e, const pc_probe_process *process)
 {
     char path[64], text[4096], *line;
     const int64_t pid = process->pid;
     int parent = -1;
-    if (!process->kind || strcmp(process->kind, "compute") != 0)
+    if (!process->kind || !strcmp(process->kind, "graphics")) /* "compute and graphics": both */
         return false;
     snprintf(path, sizeof path, "proc/%lld/status", (long long)pid);
     if (pc__root_read(e->m->root, path, text, sizeof text) < 0 || !(line = strstr(text, "PPid:")) ||
