@@ -96,14 +96,10 @@ static bool add_on_the_host(void *context)
 static bool read_given(addition *s, const cli_call *call, const char *dtype)
 {
     const char *const *text = call->line->values;
-    pc_dtype beside = PC_I32;
     for (int i = 0; i < 2; i++)
-        if (cli_add_is_file(text[i])) {
-            if (!(s->given[i] = cli_add_file(call->command, text[i])))
-                return false;
-            beside = pc_tensor_dtype(s->given[i]);
-        }
-    if (!dtype && !(dtype = cli_add_dtype(call->command, text, beside)))
+        if (cli_add_is_file(text[i]) && !(s->given[i] = cli_add_file(call->command, text[i])))
+            return false;
+    if (!dtype && !(dtype = cli_add_dtype(call->command, text, s->given)))
         return false;
     for (int i = 0; i < 2; i++)
         if (!s->given[i] && !(s->given[i] = cli_add_text(call->command, text[i], dtype)))
@@ -292,7 +288,7 @@ static int run(const cli_call *call)
 
 #define AT(member) offsetof(add_settings, member)
 
-static const cli_choice dtypes[] = {{"int32", NULL}, {"float32", NULL}, {"float64", NULL}, {0}};
+static const cli_choice dtypes[] = {{"int32", NULL}, {"int64", NULL}, {"float32", NULL}, {"float64", NULL}, {0}};
 
 static const cli_option options[] = {
     {"size", 's', CLI_INT, AT(size), "6", "N",

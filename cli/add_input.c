@@ -37,12 +37,16 @@ typedef struct number {
     double value;
     int64_t whole;       /* where `exact` */
     bool exact, rounded; /* rounded: digits that no double has */
+    bool digits;         /* without a point and an exponent: whoever types so means this number and no other */
 } number;
 
-typedef struct extent {
+/* The numbers of one side. */
+typedef struct side {
+    number *numbers;            /* NULL where n is 0 or less */
+    int64_t n;                  /* -1: not all of them are numbers, -2: no memory for them */
     bool whole, exact, rounded; /* the first two: all of them; the last: one of them */
-    double most;
-} extent;
+    double most;                /* that was typed */
+} side;
 
 static const double float64_whole = 9007199254740992;
 
@@ -54,64 +58,136 @@ static bool has_digits(const char *text, const char *end, double value)
     return end - text == n && strncmp(text, digits, (size_t)n) == 0;
 }
 
+static bool is_hexadecimal(const char *text)
+{
+    text += strspn(text, " \t\n\v\f\r");
+    text += *text == '-' || *text == '+';
+    return text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+}
+
 static bool read_number(const char *text, char **end, number *to)
 {
     char *end_of_digits;
     errno = 0;
-    to->whole = strtoll(text, &end_of_digits, 10);
+    to->whole = strtoll(text, &end_of_digits, is_hexadecimal(text) ? 16 : 10);
     const bool fits = errno == 0;
     to->value = strtod(text, end);
     if (*end == text || (**end && **end != ',') || !isfinite(to->value))
         return false;
-    const bool small = fabs(to->value) <= float64_whole, digits = *end == end_of_digits;
-    to->exact = digits ? fits : small && to->value == rint(to->value);
-    to->rounded = digits && !small && !has_digits(text, *end, to->value);
-    if (to->exact && !digits) /* 1e3, 2.0 */
+    const bool small = fabs(to->value) < float64_whole; /* what is rounded to it was another number, perhaps */
+    to->digits = *end == end_of_digits;
+    to->exact = to->digits ? fits : small && to->value == rint(to->value);
+    to->rounded =
+        to->digits && !small &&
+        (fits ? fabs(to->value) >= 0x1p63 || (int64_t)to->value != to->whole : !has_digits(text, *end, to->value));
+    if (to->exact && !to->digits) /* 1e3, 2.0 */
         to->whole = (int64_t)to->value;
     return true;
 }
 
-/* The numbers of "1,2,3" in `numbers`, which has room for as many as there are commas and one more, or is NULL; how
- * many, or -1. `e` grows to what they are. */
-static int64_t read_numbers(const char *text, number *numbers, extent *e)
+static void put_number(side *s, number one)
 {
-    int64_t n = 0;
-    for (const char *at = text;; at++) {
-        char *end;
-        number one;
-        if (!read_number(at, &end, &one))
-            return -1;
-        e->whole &= one.value == rint(one.value);
-        e->exact &= one.exact;
-        e->rounded |= one.rounded;
-        e->most = fmax(e->most, fabs(one.value));
-        if (numbers)
-            numbers[n] = one;
-        n++;
-        at = end;
-        if (!*at)
-            return n;
-    }
+    s->whole &= one.value == rint(one.value);
+    s->exact &= one.exact;
+    s->rounded |= one.rounded;
+    s->most = fmax(s->most, fabs(one.value));
+    s->numbers[s->n++] = one;
 }
 
-const char *cli_add_dtype(const cli_command *command, const char *const text[2], pc_dtype beside)
+/* Those of "1,2,3". */
+static side read_side(const char *text)
 {
-    static const double half_int32 = 1073741823, half_int64 = 4611686018427387904, float32_whole = 16777216;
-    extent e = {.whole = true, .exact = true};
-    for (int i = 0; i < 2; i++)
-        if (!cli_add_is_file(text[i]))
-            (void)read_numbers(text[i], NULL, &e); /* what is no number is told where it becomes one */
-    if (e.exact && e.most <= half_int32)
-        return "int32";
-    if (e.exact && e.most < half_int64)
-        return "int64";
-    if (!e.whole || !e.rounded)
-        return e.most <= float32_whole && beside != PC_F64 ? "float32" : "float64";
-    cli_error(command,
-              "%s + %s: the sums may be too great for int64, and float64 rounds such numbers; --dtype float64 takes "
-              "them so",
-              text[0], text[1]);
+    size_t room = 1;
+    for (const char *c = text; *c; c++)
+        room += *c == ',';
+    side s = {.numbers = malloc(room * sizeof *s.numbers), .whole = true, .exact = true};
+    char *end = NULL;
+    for (const char *at = text; s.numbers && (at == text || *end); at = end + 1) {
+        number one;
+        if (!read_number(at, &end, &one)) {
+            free(s.numbers);
+            s.numbers = NULL;
+            s.n = -1;
+            return s;
+        }
+        put_number(&s, one);
+    }
+    s.n = s.numbers ? s.n : -2;
+    return s;
+}
+
+/* Those of a file with integers, if it has as many as the other side. */
+static side side_of_file(pc_tensor *file, int64_t n)
+{
+    side s = {.whole = true, .exact = true};
+    const void *data = n > 0 && pc_tensor_count(file) == n ? pc_data(file) : NULL;
+    s.numbers = data ? malloc((size_t)n * sizeof *s.numbers) : NULL;
+    for (int64_t i = 0; s.numbers && i < n; i++) {
+        const int64_t whole =
+            pc_tensor_dtype(file) == PC_I64 ? ((const int64_t *)data)[i] : (int64_t)((const int32_t *)data)[i];
+        put_number(&s, (number){.value = (double)whole, .whole = whole, .exact = true, .digits = true});
+    }
+    s.most = 0;
+    return s;
+}
+
+/* Whether int64 has each sum. What has no partner is told where the shapes are compared. */
+static bool sums_fit(const side *a, const side *b)
+{
+    int64_t sum;
+    bool fit = true;
+    for (int64_t i = 0; i < a->n && i < b->n; i++)
+        fit = fit && !__builtin_add_overflow(a->numbers[i].whole, b->numbers[i].whole, &sum);
+    return fit;
+}
+
+/* Whether float64 rounds a sum of two integers, or one of them. */
+static bool sums_are_rounded(const side *a, const side *b)
+{
+    bool rounded = a->rounded || b->rounded;
+    for (int64_t i = 0; i < a->n && i < b->n; i++) {
+        const double x = a->numbers[i].value, y = b->numbers[i].value, sum = x + y, part = sum - x;
+        if (a->numbers[i].digits && b->numbers[i].digits) /* Knuth's TwoSum: what the sum lacks */
+            rounded = rounded || (x - (sum - part)) + (y - part) != 0;
+    }
+    return rounded;
+}
+
+/* NULL: none has the numbers and their sums. */
+static const char *type_of_sums(const side *a, const side *b, const pc_tensor *beside)
+{
+    static const double half_int32 = 1073741823, float32_whole = 16777216;
+    const pc_dtype file = beside ? pc_tensor_dtype(beside) : PC_I32;
+    const bool real = file == PC_F32 || file == PC_F64; /* so are the sums, whatever is typed */
+    const double most = fmax(a->most, b->most);
+    if (a->exact && b->exact && (real || sums_fit(a, b)))
+        return most <= half_int32 ? "int32" : "int64";
+    if (real || !a->whole || !b->whole || (!beside && !sums_are_rounded(a, b)))
+        return most <= float32_whole && file != PC_F64 ? "float32" : "float64";
     return NULL;
+}
+
+const char *cli_add_dtype(const cli_command *command, const char *const text[2], pc_tensor *const files[2])
+{
+    side sides[2];
+    for (int i = 0; i < 2; i++)
+        sides[i] = files[i] ? (side){.whole = true, .exact = true} : read_side(text[i]);
+    pc_tensor *beside = files[0] ? files[0] : files[1];
+    const pc_dtype dtype = beside ? pc_tensor_dtype(beside) : PC_F32;
+    const bool read = sides[0].n >= 0 && sides[1].n >= 0;
+    if (read && (dtype == PC_I32 || dtype == PC_I64))
+        sides[!files[0]] = side_of_file(beside, sides[!!files[0]].n);
+    const char *name = read ? type_of_sums(&sides[0], &sides[1], beside)
+                            : "float64"; /* what is no number is told where it becomes one */
+    if (!name)
+        cli_error(
+            command,
+            "%s + %s: the sums may be too great for int64, and float64 rounds such numbers; --dtype float64 takes "
+            "them so, --dtype int64 lets sums go round",
+            text[0], text[1]);
+    free(sides[0].numbers);
+    free(sides[1].numbers);
+    return name;
 }
 
 static pc_tensor *make(const cli_command *command, const number *numbers, int64_t n, pc_dtype dtype)
@@ -133,34 +209,33 @@ static pc_tensor *make(const cli_command *command, const number *numbers, int64_
     return t;
 }
 
-/* What the numbers become; false where they are no int32. */
-static bool choose(const char *dtype, const extent *e, pc_dtype *to)
+static pc_dtype dtype_of(const char *name)
 {
-    *to = strcmp(dtype, "int32") == 0     ? PC_I32
-          : strcmp(dtype, "int64") == 0   ? PC_I64
-          : strcmp(dtype, "float32") == 0 ? PC_F32
+    return strcmp(name, "int32") == 0     ? PC_I32
+           : strcmp(name, "int64") == 0   ? PC_I64
+           : strcmp(name, "float32") == 0 ? PC_F32
                                           : PC_F64;
-    return *to != PC_I32 || (e->exact && e->most <= 2147483647);
 }
 
 pc_tensor *cli_add_text(const cli_command *command, const char *text, const char *dtype)
 {
-    int64_t room = 1;
-    for (const char *c = text; *c; c++)
-        room += *c == ',';
-    number *numbers = malloc((size_t)room * sizeof *numbers);
-    extent e = {.whole = true, .exact = true};
-    int64_t n = numbers ? read_numbers(text, numbers, &e) : 0;
-    pc_dtype to;
+    side s = read_side(text);
+    const pc_dtype to = dtype_of(dtype);
     pc_tensor *t = NULL;
-    if (!numbers)
-        cli_error(command, "not enough memory for %lld numbers", (long long)room);
-    else if (n < 0)
+    if (s.n == -2)
+        cli_error(command, "not enough memory for the numbers %s", text);
+    else if (s.n < 0)
         cli_error(command, "%s: must be numbers with commas between them (1,2,3), or the path of a .npy file", text);
-    else if (!choose(dtype, &e, &to))
-        cli_error(command, "%s: int32 takes whole numbers up to 2147483647; use --dtype float32 or float64", text);
+    else if (to == PC_I32 && (!s.exact || s.most > 2147483647))
+        cli_error(command, "%s: int32 takes whole numbers up to 2147483647; use --dtype int64, float32 or float64",
+                  text);
+    else if (to == PC_I64 && !s.exact)
+        cli_error(command,
+                  "%s: int64 takes whole numbers up to 9223372036854775807, from 9007199254740992 on without point and "
+                  "exponent; use --dtype float32 or float64",
+                  text);
     else
-        t = make(command, numbers, n, to);
-    free(numbers);
+        t = make(command, s.numbers, s.n, to);
+    free(s.numbers);
     return t;
 }

@@ -5,6 +5,8 @@
 
 #include "device.h"
 
+#include <math.h>
+
 #include <paracord/image.h>
 
 static job_end e;
@@ -42,10 +44,11 @@ static void add_prints_the_sums(void **state)
 static void add_is_right_for_every_size(void **state)
 {
     (void)state;
-    static const char *const sizes[] = {"0", "1", "6", "1023", "1025", "100003"}, *const dtypes[] = {"int32", "float32",
+    static const char *const sizes[] = {"0", "1", "6", "1023", "1025", "100003"}, *const dtypes[] = {"int32", "int64",
+                                                                                                     "float32",
                                                                                                      "float64"};
     for (int i = 0; i < 6; i++)
-        for (int t = 0; t < 3; t++) {
+        for (int t = 0; t < 4; t++) {
             run(&e, "add", "--json", "--size", sizes[i], "--dtype", dtypes[t], ON);
             assert_went_well(&e);
             assert_json_has(e.out, "\"wrong\": 0", "\"program\": \"add\"", dtypes[t], "\"speedup\"");
@@ -53,6 +56,35 @@ static void add_is_right_for_every_size(void **state)
     run(&e, "add", "--json", "--size", "1025", "--pinned", ON);
     assert_went_well(&e);
     assert_json_has(e.out, "\"ends\": [1027, 1029, 1031, 3071, 3073, 3075]", "\"wrong\": 0");
+}
+
+/* Great numbers beside files: of int64 the sums are whole or refused, of float64 they are float64. */
+static void add_keeps_files_whole(const char *path)
+{
+    int64_t odd[] = {((int64_t)1 << 53) + 1, 5};
+    double real[] = {0.5, INFINITY};
+    assert_ok(pc_npy_save(pc_from_data(odd, PC_SHAPE(2), PC_I64, PC_DEVICE_CPU), path));
+    run(&e, "add", "--json", "4611686018427387904,0", path, ON);
+    assert_json_has(e.out, "\"int64\"", "\"ends\": [4620693217682128897, 5]");
+    run(&e, "add", path, "9223372036854775807,0", ON);
+    assert_refused(&e, 1, "too great for int64", "--dtype float64");
+    run(&e, "add", "9223372036854775808,0", path, ON);
+    assert_refused(&e, 1, "too great for int64");
+    run(&e, "add", "--json", "0.5,1e300", path, ON);
+    assert_json_has(e.out, "\"float64\"", "\"wrong\": 0");
+    run(&e, "add", "1", path, ON);
+    assert_refused(&e, 1, "different shapes");
+    odd[0] = INT64_MAX;
+    assert_ok(pc_npy_save(pc_from_data(odd, PC_SHAPE(2), PC_I64, PC_DEVICE_CPU), path));
+    run(&e, "add", path, "1,1", ON);
+    assert_refused(&e, 1, "too great for int64");
+    run(&e, "add", "--json", ON, "--", path, "-1,1");
+    assert_json_has(e.out, "\"int64\"", "\"ends\": [9223372036854775806, 6]");
+    assert_ok(pc_npy_save(pc_from_data(real, PC_SHAPE(2), PC_F64, PC_DEVICE_CPU), path));
+    run(&e, "add", "--json", "9223372036854775807,1", path, ON);
+    assert_json_has(e.out, "\"float64\"", "\"ends\": [9.2233720368547758e+18, ");
+    run(&e, "add", "9223372036854775808,1", path, ON);
+    assert_memory_equal(e.out, "c[0]=9.22337203685478e+18\nc[1]=inf\n2 elements of float64", 56);
 }
 
 /* Numbers of the command line, and arrays of files: of one shape, in the type that takes both. */
@@ -80,15 +112,6 @@ static void add_takes_arrays(void **state)
     assert_memory_equal(e.out, "c[0]=16777218.5\n1 element of float64", 36);
     run(&e, "add", "--json", "1e16", "1", ON);
     assert_json_has(e.out, "\"float64\"", "\"wrong\": 0");
-    /* int64 has what a double has not */
-    run(&e, "add", "9007199254740993", "2", ON);
-    assert_memory_equal(e.out, "c[0]=9007199254740995\n1 element of int64", 40);
-    run(&e, "add", "--json", "4611686018427387001", "4611686018427387001", ON);
-    assert_json_has(e.out, "\"ends\": [9223372036854774002]", "\"int64\"");
-    run(&e, "add", "9223372036854775807", "1", ON);
-    assert_refused(&e, 1, "9223372036854775807 + 1", "int64", "--dtype float64");
-    run(&e, "add", "--json", "9223372036854775807", "1", "--dtype", "float64", ON);
-    assert_json_has(e.out, "\"float64\"", "\"ends\": [9.2233720368547758e+18]");
     run(&e, "add", "-1", "1", ON);
     assert_refused(&e, 2, "a number below 0 goes behind --");
     run(&e, "add", ON, "--", "-1", "1");
@@ -111,6 +134,7 @@ static void add_takes_arrays(void **state)
         assert_ok(pc_npy_save(pc_full(PC_SHAPE(1), 0.25, PC_F32, PC_DEVICE_CPU), b));
         run(&e, "add", "0.5", b, "--json", ON);
         assert_json_has(e.out, "\"float32\"", "\"ends\": [0.75]");
+        add_keeps_files_whole(b);
     }
     run(&e, "add", "1,2", "1", ON);
     assert_refused(&e, 1, "different shapes: 2 and 1 elements");
@@ -121,6 +145,40 @@ static void add_takes_arrays(void **state)
     run(&e, "add", "1,2.5", "1,2", "--dtype", "int32", ON);
     assert_refused(&e, 1, "int32 takes whole numbers");
     unlink(a), unlink(b), unlink(c), rmdir(folder);
+}
+
+/* int64 has what a double has not. */
+static void add_keeps_great_numbers_whole(void **state)
+{
+    (void)state;
+    run(&e, "add", "9007199254740993", "2", ON);
+    assert_memory_equal(e.out, "c[0]=9007199254740995\n1 element of int64", 40);
+    run(&e, "add", "--json", "4611686018427387001", "4611686018427387001", ON);
+    assert_json_has(e.out, "\"ends\": [9223372036854774002]", "\"int64\"");
+    run(&e, "add", "9223372036854775807", "1", ON);
+    assert_refused(&e, 1, "9223372036854775807 + 1", "int64", "--dtype float64", "--dtype int64");
+    run(&e, "add", "9223372036854775807", "1", "--dtype", "int64", ON);
+    assert_memory_equal(e.out, "c[0]=-9223372036854775808\n1 element of int64", 44);
+    run(&e, "add", "9223372036854775808", "1", "--dtype", "int64", ON);
+    assert_refused(&e, 1, "int64 takes whole numbers");
+    run(&e, "add", "9223372036854775807", "x", ON);
+    assert_refused(&e, 1, "x: must be numbers");
+    /* int64 as long as each sum fits, and no float64 that would round one of them in silence */
+    run(&e, "add", "--json", "4611686018427387904,1,-9223372036854775808", "1,4611686018427387904,9223372036854775807",
+        ON);
+    assert_json_has(e.out, "\"ends\": [4611686018427387905, 4611686018427387905, -1]", "\"int64\"");
+    run(&e, "add", "--json", "4611686018427387904", "4611686018427387904", ON);
+    assert_json_has(e.out, "\"ends\": [9.2233720368547758e+18]", "\"float64\"");
+    run(&e, "add", "9223372036854775808", "1", ON);
+    assert_refused(&e, 1, "9223372036854775808 + 1", "--dtype float64");
+    run(&e, "add", "--json", "0x20000000000001,-0x10", "2,1", ON);
+    assert_json_has(e.out, "\"ends\": [9007199254740995, -15]", "\"int64\"");
+    run(&e, "add", "--json", "9007199254740993.0,9007199254740993e0", "1,1", ON);
+    assert_json_has(e.out, "\"float64\"");
+    run(&e, "add", "--json", "9007199254740991.0", "1", ON);
+    assert_json_has(e.out, "\"ends\": [9007199254740992]", "\"int64\"");
+    run(&e, "add", "--json", "9223372036854775807", "1", "--dtype", "float64", ON);
+    assert_json_has(e.out, "\"float64\"", "\"ends\": [9.2233720368547758e+18]");
 }
 
 /* More than 2^28 elements, and no multiple of anything: where there is room for them. */
@@ -309,7 +367,7 @@ static void bad_input(void **state)
     test_path gif = joined(root.s, "x.gif"), nowhere = joined(root.s, "no/x.png");
     const job_limits small = {.memory_bytes = (rlim_t)4 << 30}; /* whatever the machine has */
     REFUSED(2, "must be 0 to 2147483647", "add", "--size", "-1");
-    REFUSED(2, "int32, float32 or float64", "add", "--dtype", "int8");
+    REFUSED(2, "int32, int64, float32 or float64", "add", "--dtype", "int8");
     if (!SANITIZED) { /* their shadow takes more than any limit */
         REFUSED_IN(small, 1, "take a smaller --size", "matmul", "--size", "65536", "--device", "cpu");
         REFUSED_IN(small, 1, "take a smaller --width or --height", "mandelbrot", "-W", "65535", "-H", "65535",
@@ -334,6 +392,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(add_prints_the_sums),
     cmocka_unit_test(add_is_right_for_every_size),
     cmocka_unit_test(add_takes_arrays),
+    cmocka_unit_test(add_keeps_great_numbers_whole),
     cmocka_unit_test(add_is_right_for_many),
     cmocka_unit_test(saxpy_and_matmul_are_right),
     cmocka_unit_test(ladders_have_their_rungs),
