@@ -23,11 +23,20 @@ typedef struct kind {
     pc_dtype dtype;
     void (*fill)(void *a, void *b, int64_t n);
     void (*plain)(const void *a, const void *b, void *c, int64_t n);
-    void (*print)(const void *c, int64_t i, int digits);
+    void (*print)(const void *c, int64_t i, int digits, bool json);
     int digits; /* to print of a number with a fraction */
 } kind;
 
-#define KIND(T, WIDE, ...)                                                                                             \
+/* JSON has no word for what is no number. */
+static void print_real(double x, int digits, bool json)
+{
+    if (json && !isfinite(x))
+        fputs("null", stdout);
+    else
+        printf("%.*g", digits, x);
+}
+
+#define KIND(T, WIDE, PRINT)                                                                                           \
     static void fill_##T(void *a, void *b, int64_t n)                                                                  \
     {                                                                                                                  \
         for (int64_t i = 0; i < n; i++) {                                                                              \
@@ -42,16 +51,17 @@ typedef struct kind {
         for (int64_t i = 0; i < n; i++)                                                                                \
             z[i] = (T)((WIDE)x[i] + (WIDE)y[i]); /* int32 goes round, as on the device */                              \
     }                                                                                                                  \
-    static void print_##T(const void *c, int64_t i, int digits)                                                        \
+    static void print_##T(const void *c, int64_t i, int digits, bool json)                                             \
     {                                                                                                                  \
-        const T x = ((const T *)c)[i];                                                                                 \
-        (void)digits;                                                                                                  \
-        printf(__VA_ARGS__);                                                                                           \
+        (void)digits, (void)json;                                                                                      \
+        PRINT(((const T *)c)[i]);                                                                                      \
     }
-KIND(int32_t, uint32_t, "%d", x)
-KIND(int64_t, uint64_t, "%lld", (long long)x)
-KIND(float, float, "%.*g", digits, (double)x)
-KIND(double, double, "%.*g", digits, x)
+#define WHOLE(x) printf("%lld", (long long)(x))
+#define REAL(x) print_real((double)(x), digits, json)
+KIND(int32_t, uint32_t, WHOLE)
+KIND(int64_t, uint64_t, WHOLE)
+KIND(float, float, REAL)
+KIND(double, double, REAL)
 
 /* In the order in which the wider one takes a narrower one's numbers, as PyTorch promotes them. */
 static const kind kinds[] = {{"int32", PC_I32, fill_int32_t, plain_int32_t, print_int32_t, 0},
@@ -213,7 +223,7 @@ static void print_sums(const addition *s, bool json)
             fputs(i ? ", " : "", stdout);
         else
             printf("c[%lld]=", (long long)i);
-        s->kind->print(values, i, json ? 17 : s->kind->digits);
+        s->kind->print(values, i, json ? 17 : s->kind->digits, json);
         if (!json)
             putchar('\n');
     }
