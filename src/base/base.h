@@ -137,7 +137,7 @@ void pc__env_unmet(const char *variable, const char *why);
 pc_generator pc__generator_next(void);
 
 /* CPU cores this process may use, by its affinity mask and the quota of its control groups, at least 1; of the quota a
- * rank has a part like that of each other one of its host (LOCAL_WORLD_SIZE). _in: with the quota of pc__cpu_quota(root). */
+ * rank has a part like that of each other one of its host (launcher.h). _in: with the quota of pc__cpu_quota(root). */
 PC__SHARED int pc__cpu_count(void);
 int pc__cpu_count_in(const char *root);
 

@@ -1,7 +1,7 @@
 /* cpus.c: how many cores this process may use: its affinity mask, and the quota of its control groups, which is how
  * containers are limited: more threads than a quota has cores for are stopped together for most of each period.
  * (cgroups(7); Linux, Documentation/admin-guide/cgroup-v2.rst, "cpu.max", and scheduler/sched-bwc.rst) */
-#include "base.h"
+#include "base/launcher.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -122,10 +122,9 @@ int pc__cpu_count_in(const char *root)
     int n = (int)sysconf(_SC_NPROCESSORS_ONLN); /* where there are more processors than a cpu_set_t has bits */
     if (sched_getaffinity(0, sizeof set, &set) == 0)
         n = CPU_COUNT(&set);
-    const char *ranks = getenv("LOCAL_WORLD_SIZE"); /* who sets it has them all in one control group */
     const double quota = pc__cpu_quota(root);
-    if (quota > 0)
-        n = (int)PC__MIN(n, threads_of_quota(PC__MIN(quota, 1e6), ranks ? PC__MAX(atoi(ranks), 1) : 1));
+    if (quota > 0) /* who starts several ranks on a host has them all in one control group */
+        n = (int)PC__MIN(n, threads_of_quota(PC__MIN(quota, 1e6), pc__ranks_of_host(getenv)));
     return PC__MAX(1, n);
 }
 

@@ -9,32 +9,6 @@
 
 #define USUAL_PORT 29500 /* where PyTorch's programs look for their master */
 
-/* The variables of a launcher; NULL where it has none for that. Tried in this order: the first of which any of rank and
- * size is set counts, since what starts the process last is what other launchers' variables are inherited through. */
-typedef struct launcher {
-    const char *name, *rank, *size, *local_rank, *local_size, *node;
-    const char *job[2]; /* what names the job to all of its ranks */
-} launcher;
-
-static const launcher launchers[] = {
-    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", {"TORCHELASTIC_RUN_ID", NULL}},
-    {"Open MPI",
-     "OMPI_COMM_WORLD_RANK",
-     "OMPI_COMM_WORLD_SIZE",
-     "OMPI_COMM_WORLD_LOCAL_RANK",
-     "OMPI_COMM_WORLD_LOCAL_SIZE",
-     NULL,
-     {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}},
-    {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", NULL, {"SLURM_JOB_ID", NULL}},
-    {"Slurm",
-     "SLURM_PROCID",
-     "SLURM_NTASKS",
-     "SLURM_LOCALID",
-     "SLURM_NTASKS_PER_NODE",
-     "SLURM_NODEID",
-     {"SLURM_JOB_ID", NULL}},
-};
-
 static bool is_set(pc__getenv get, const char *name)
 {
     const char *text = name ? get(name) : NULL;
@@ -105,20 +79,13 @@ static bool is_loopback(const char *host)
     return !strcmp(host, "localhost") || !strncmp(host, "127.", 4) || !strcmp(host, "::1");
 }
 
-/* Slurm says how many tasks each node has in a list. */
 static pc_status local_size_of_slurm(pc__getenv get, pc__world *w)
 {
-    const char *const lists[] = {"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"};
-    w->local_size = 0;
-    for (int i = 0; i < PC__COUNT(lists) && !w->local_size; i++)
-        if (is_set(get, lists[i]))
-            w->local_size = pc__slurm_tasks(get(lists[i]), w->node_rank < 0 ? 0 : w->node_rank);
-    if (!w->local_size)
-        PC__TRY(optional(get, "SLURM_NTASKS_PER_NODE", PC__RANKS_MAX, 0, &w->local_size));
-    return PC_OK;
+    w->local_size = pc__slurm_ranks(get, PC__MAX(w->node_rank, 0));
+    return w->local_size ? PC_OK : optional(get, "SLURM_NTASKS_PER_NODE", PC__RANKS_MAX, 0, &w->local_size);
 }
 
-static pc_status read_local(pc__getenv get, const launcher *l, pc__world *w)
+static pc_status read_local(pc__getenv get, const pc__launcher *l, pc__world *w)
 {
     const bool slurm = !strcmp(l->name, "Slurm");
     PC__TRY(optional(get, l->node, PC__RANKS_MAX, -1, &w->node_rank));
@@ -149,7 +116,7 @@ static pc_status read_local(pc__getenv get, const launcher *l, pc__world *w)
 }
 
 /* A name of the job, from which the token and, where nobody chose one, the port are made. */
-static void job_of(pc__getenv get, const launcher *l, char job[PC__TOKEN_MAX + 1])
+static void job_of(pc__getenv get, const pc__launcher *l, char job[PC__TOKEN_MAX + 1])
 {
     job[0] = 0;
     for (int i = 0; i < PC__COUNT(l->job) && !job[0]; i++)
@@ -159,7 +126,7 @@ static void job_of(pc__getenv get, const launcher *l, char job[PC__TOKEN_MAX + 1
         }
 }
 
-static pc_status read_token(pc__getenv get, const launcher *l, const char *job, pc__world *w)
+static pc_status read_token(pc__getenv get, const pc__launcher *l, const char *job, pc__world *w)
 {
     const char *token = get("PARACORD_TOKEN");
     if (token && token[0]) {
@@ -196,7 +163,7 @@ static pc_status read_port(pc__getenv get, const char *job, pc__world *w)
 }
 
 /* Where rank 0 is. */
-static pc_status read_host(pc__getenv get, const launcher *l, pc__world *w)
+static pc_status read_host(pc__getenv get, const pc__launcher *l, pc__world *w)
 {
     const char *master = get("MASTER_ADDR"), *list = get("SLURM_JOB_NODELIST");
     if (w->one_host)
@@ -219,7 +186,7 @@ static pc_status read_host(pc__getenv get, const launcher *l, pc__world *w)
     return PC_OK;
 }
 
-static pc_status read_store(pc__getenv get, const launcher *l, pc__world *w)
+static pc_status read_store(pc__getenv get, const pc__launcher *l, pc__world *w)
 {
     char job[PC__TOKEN_MAX + 1];
     job_of(get, l, job);
@@ -236,39 +203,9 @@ static pc_status read_store(pc__getenv get, const launcher *l, pc__world *w)
     return read_token(get, l, job, w);
 }
 
-/* What runs in a batch script or a shell of salloc has variables of Slurm and is no task of it: only srun makes steps. Batch
- * scripts and interactive shells are steps of numbers that end at 2^32. */
-static bool is_step(pc__getenv get)
+static const char *name_of(pc__getenv get, const pc__launcher *l)
 {
-    enum { SPECIAL = 16 };
-    const char *step = get("SLURM_STEP_ID");
-    return is_set(get, "SLURM_STEP_ID") && strtoull(step, NULL, 10) < (UINT64_C(1) << 32) - SPECIAL;
-}
-
-/* srun --mpi=pmi2 sets MPICH's rank and size, but none of a host's. */
-static bool is_slurms(pc__getenv get, const launcher *mpich)
-{
-    return is_step(get) && is_set(get, "SLURM_PROCID") && !is_set(get, mpich->local_rank);
-}
-
-static bool has_started(pc__getenv get, const launcher *l)
-{
-    if (!is_set(get, l->rank) && !is_set(get, l->size))
-        return false;
-    return !strcmp(l->name, "MPICH") ? !is_slurms(get, l) : !strcmp(l->name, "Slurm") ? is_step(get) : true;
-}
-
-static const launcher *find_launcher(pc__getenv get)
-{
-    for (int i = 0; i < PC__COUNT(launchers); i++)
-        if (has_started(get, &launchers[i]))
-            return &launchers[i];
-    return NULL;
-}
-
-static const char *name_of(pc__getenv get, const launcher *l)
-{
-    if (l != launchers)
+    if (l != pc__launchers)
         return l->name;
     return is_set(get, "PARACORD_STORE")        ? "paracord launch"
            : is_set(get, "TORCHELASTIC_RUN_ID") ? "torchrun"
@@ -278,7 +215,7 @@ static const char *name_of(pc__getenv get, const launcher *l)
 pc_status pc__world_read(pc__getenv get, pc__world *world)
 {
     pc__world w = {.size = 1, .local_size = 1, .launcher = "", .one_host = true};
-    const launcher *l = find_launcher(get);
+    const pc__launcher *l = pc__launcher_of(get);
     if (!l && is_set(get, "PMIX_RANK"))
         return pc__fail(
             PC_ERR_ARGUMENT,

@@ -2,13 +2,10 @@
 #ifndef PC__STORE_ENV_H
 #define PC__STORE_ENV_H
 
-#include "base/base.h"
+#include "base/launcher.h"
 
 #define PC__HOST_MAX 256
 #define PC__TOKEN_MAX 128
-#define PC__RANKS_MAX (1 << 20)
-
-typedef char *(*pc__getenv)(const char *name);
 
 typedef struct pc__world {
     int rank, size, local_rank, local_size;
@@ -34,9 +31,6 @@ PC__SHARED pc_status pc__env_address(const char *name, const char *text, char ho
 
 /* The first host of a list such as "gpu[003-005,9],login"; false where there is none or it is too long. */
 bool pc__slurm_first_host(const char *list, char host[PC__HOST_MAX]);
-
-/* How many tasks node `node` has, of a list such as "4(x2),3"; 0: the list does not say. */
-int pc__slurm_tasks(const char *list, int node);
 
 /* The seconds without a sign of life after which a rank is lost, of PARACORD_BEAT_LIMIT; 0: never. */
 PC__SHARED pc_status pc__beat_limit(pc__getenv get, double *seconds);

@@ -1,8 +1,6 @@
 /* env_slurm.c: the lists that Slurm writes into variables. */
 #include "store/env.h"
 
-#include <stdlib.h>
-
 bool pc__slurm_first_host(const char *list, char host[PC__HOST_MAX])
 {
     char name[PC__HOST_MAX];
@@ -23,27 +21,4 @@ bool pc__slurm_first_host(const char *list, char host[PC__HOST_MAX])
     name[n] = 0;
     memcpy(host, name, n + 1);
     return n > 0 && strlen(host) + 1 < PC__HOST_MAX;
-}
-
-int pc__slurm_tasks(const char *list, int node)
-{
-    for (const char *c = list; *c;) {
-        char *end = NULL;
-        const long tasks = strtol(c, &end, 10);
-        long times = 1;
-        if (end == c || tasks < 1 || tasks > PC__RANKS_MAX)
-            return 0;
-        if (!strncmp(end, "(x", 2)) {
-            times = strtol(end + 2, &end, 10);
-            if (times < 1 || times > PC__RANKS_MAX || *end++ != ')')
-                return 0;
-        }
-        if (node < times)
-            return (int)tasks;
-        node -= (int)times;
-        if (*end && *end != ',')
-            return 0;
-        c = *end ? end + 1 : end;
-    }
-    return 0;
 }

@@ -1,7 +1,7 @@
 /* The cores that a process may use: quotas of control groups, as containers have them. */
 #include "../data/pictures.h"
 
-#include "base/base.h"
+#include "base/launcher.h"
 
 #include <paracord/threads.h>
 
@@ -115,7 +115,7 @@ static void ranks_of_a_host_share_the_quota(void **state)
     put("sys/fs/cgroup/cpu.max", "150000 100000\n");
     setenv("LOCAL_WORLD_SIZE", "1", 1);
     assert_int_equal(pc__cpu_count_in(root.s), PC__MIN(cores, 2));
-    for (const char *const *odd = (const char *const[]){"", "0", "-3", "two", NULL}; *odd; odd++) {
+    for (const char *const *odd = (const char *const[]){"", "0", "-3", "two", "2x", "4294967298", NULL}; *odd; odd++) {
         setenv("LOCAL_WORLD_SIZE", *odd, 1);
         assert_int_equal(pc__cpu_count_in(root.s), PC__MIN(cores, 2));
     }
@@ -123,6 +123,46 @@ static void ranks_of_a_host_share_the_quota(void **state)
     setenv("LOCAL_WORLD_SIZE", "2", 1);
     assert_int_equal(pc__cpu_count_in(root.s), cores);
     unsetenv("LOCAL_WORLD_SIZE");
+}
+
+static const char *const *variables; /* names and values by turns */
+
+static char *get(const char *name)
+{
+    for (const char *const *v = variables; *v; v += 2)
+        if (!strcmp(*v, name))
+            return (char *)(uintptr_t)v[1];
+    return NULL;
+}
+
+/* Whoever started them; and of what one launcher started under another, the last one counts. */
+static void launchers_say_how_many_share_it(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *variables[9];
+        int ranks;
+    } all[] = {
+        {{NULL}, 1},
+        {{"LOCAL_WORLD_SIZE", "8"}, 8},
+        {{"LOCAL_WORLD_SIZE", "2", "OMPI_COMM_WORLD_LOCAL_SIZE", "8"}, 2},
+        {{"LOCAL_WORLD_SIZE", "", "OMPI_COMM_WORLD_LOCAL_SIZE", "8"}, 8},
+        {{"OMPI_COMM_WORLD_LOCAL_SIZE", "99999999999"}, 1},
+        {{"MPI_LOCALNRANKS", "4", "SLURM_STEP_ID", "0", "SLURM_NTASKS_PER_NODE", "2"}, 4},
+        {{"SLURM_STEP_ID", "0", "SLURM_NTASKS_PER_NODE", "6"}, 6},
+        {{"SLURM_STEP_ID", "0", "SLURM_NODEID", "2", "SLURM_STEP_TASKS_PER_NODE", "4(x2),3"}, 3},
+        {{"SLURM_STEP_ID", "4294967291", "SLURM_NTASKS_PER_NODE", "6"}, 1}, /* a batch script is one process */
+        {{"SLURM_NTASKS_PER_NODE", "6"}, 1},
+    };
+    for (int i = 0; i < PC__COUNT(all); i++) {
+        variables = all[i].variables;
+        assert_int_equal(pc__ranks_of_host(get), all[i].ranks);
+    }
+    put("proc/self/cgroup", "0::/\n");
+    put("sys/fs/cgroup/cpu.max", "200000 100000\n");
+    setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "2", 1);
+    assert_int_equal(pc__cpu_count_in(root.s), 1);
+    unsetenv("OMPI_COMM_WORLD_LOCAL_SIZE");
 }
 
 static void there_is_always_a_thread(void **state)
@@ -140,6 +180,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_least_of_all_levels_counts, new_machine, end_machine),
         cmocka_unit_test_setup_teardown(version_1_and_paths_of_the_host, new_machine, end_machine),
         cmocka_unit_test_setup_teardown(ranks_of_a_host_share_the_quota, new_machine, end_machine),
+        cmocka_unit_test_setup_teardown(launchers_say_how_many_share_it, new_machine, end_machine),
         cmocka_unit_test(there_is_always_a_thread),
     };
     return cmocka_run_group_tests_name("base.cpus", tests, NULL, NULL);
