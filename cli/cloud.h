@@ -119,10 +119,15 @@ bool cli_cloud_narrow(void);
 void cli_cloud_note(const char *lead, const char *text);
 void cli_cloud_heading(const char *text);
 
-/* The distinct lists that printed prices are from, each with the letter that its prices carry where there are several.
- */
+/* A list that printed prices are from: what one source says of one region, of which each price has its own day. */
+typedef struct cli_cloud_price_list {
+    const pc_cloud_source *source;
+    const char *region, *oldest, *newest;
+} cli_cloud_price_list;
+
+/* The distinct ones, each with the letter that its prices carry where there are several. */
 typedef struct cli_cloud_prices {
-    pc_cloud_price lists[26];
+    cli_cloud_price_list lists[26];
     int count;
 } cli_cloud_prices;
 void cli_cloud_add_price(cli_cloud_prices *prices, const pc_cloud_price *price);

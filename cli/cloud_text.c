@@ -83,28 +83,41 @@ void cli_cloud_heading(const char *text)
     putchar('\n');
 }
 
-static bool same_list(const pc_cloud_price *a, const pc_cloud_price *b)
+/* Which of the lists the price is of; `count` when it is none of them. */
+static int list_of(const cli_cloud_prices *prices, const pc_cloud_price *price)
 {
-    return a->source == b->source && !strcmp(a->region, b->region) && !strcmp(a->date, b->date);
+    int i = 0;
+    while (i < prices->count &&
+           (prices->lists[i].source != price->source || strcmp(prices->lists[i].region, price->region) != 0))
+        i++;
+    return i;
 }
 
 void cli_cloud_add_price(cli_cloud_prices *prices, const pc_cloud_price *price)
 {
-    int room = (int)(sizeof prices->lists / sizeof *prices->lists);
-    for (int i = 0; i < prices->count; i++)
-        if (same_list(&prices->lists[i], price))
-            return;
-    if (prices->count < room)
-        prices->lists[prices->count++] = *price;
+    const int room = (int)(sizeof prices->lists / sizeof *prices->lists), i = list_of(prices, price);
+    cli_cloud_price_list *list = &prices->lists[i];
+    if (i == room)
+        return;
+    if (i == prices->count) {
+        prices->count++;
+        *list = (cli_cloud_price_list){price->source, price->region, price->date, price->date};
+    }
+    if (strcmp(price->date, list->oldest) < 0)
+        list->oldest = price->date;
+    if (strcmp(price->date, list->newest) > 0)
+        list->newest = price->date;
+}
+
+static const char *mark_of(const cli_cloud_prices *prices, int list)
+{
+    static const char marks[] = "a\0b\0c\0d\0e\0f\0g\0h\0i\0j\0k\0l\0m\0n\0o\0p\0q\0r\0s\0t\0u\0v\0w\0x\0y\0z";
+    return prices->count > 1 && list < prices->count ? marks + (size_t)2 * (size_t)list : "";
 }
 
 const char *cli_cloud_mark(const cli_cloud_prices *prices, const pc_cloud_price *price)
 {
-    static const char marks[] = "a\0b\0c\0d\0e\0f\0g\0h\0i\0j\0k\0l\0m\0n\0o\0p\0q\0r\0s\0t\0u\0v\0w\0x\0y\0z";
-    for (int i = 0; prices->count > 1 && i < prices->count; i++)
-        if (same_list(&prices->lists[i], price))
-            return marks + (size_t)2 * (size_t)i;
-    return "";
+    return mark_of(prices, list_of(prices, price));
 }
 
 /* Days from a date to today, below 0 where a clock is wrong. */
@@ -132,18 +145,33 @@ char *cli_cloud_options(const cli_cloud_settings *s, char text[CLI_CLOUD_OPTIONS
     return text;
 }
 
+static bool is_old(const char *date)
+{
+    return age_in_days(date) > 30;
+}
+
+/* "of 2026-07-20 to 2026-10-01, some more than a month ago" */
+static const char *days_of(const cli_cloud_price_list *list, char text[CLI_CLOUD_TEXT_MAX])
+{
+    const bool several = strcmp(list->oldest, list->newest) != 0;
+    snprintf(text, CLI_CLOUD_TEXT_MAX, "of %s%s%s%s", list->oldest, several ? " to " : "", several ? list->newest : "",
+             is_old(list->newest)   ? ", more than a month ago"
+             : is_old(list->oldest) ? ", some more than a month ago"
+                                    : "");
+    return text;
+}
+
 void cli_cloud_print_prices(const cli_cloud_prices *prices, const pc_cloud *cloud, const cli_cloud_settings *settings)
 {
-    char options[CLI_CLOUD_OPTIONS_MAX], line[CLI_CLOUD_OPTIONS_MAX + 512];
+    char options[CLI_CLOUD_OPTIONS_MAX], line[CLI_CLOUD_OPTIONS_MAX + 512], days[CLI_CLOUD_TEXT_MAX];
     bool old = false;
     for (int i = 0; i < prices->count; i++) {
-        const pc_cloud_price *list = &prices->lists[i];
-        int age = age_in_days(list->date);
-        old = old || age > 30;
-        const char *mark = cli_cloud_mark(prices, list);
-        int n = snprintf(line, 512, "%s%sUS dollars an hour, Linux, on demand, %s, of %s%s; from %s.", mark,
-                         *mark ? ": " : "", list->region, list->date, age > 30 ? ", more than a month ago" : "",
-                         list->source ? list->source->text : "the catalogue");
+        const cli_cloud_price_list *list = &prices->lists[i];
+        const char *mark = mark_of(prices, i);
+        old = old || is_old(list->oldest);
+        int n =
+            snprintf(line, 512, "%s%sUS dollars an hour, Linux, on demand, %s, %s; from %s.", mark, *mark ? ": " : "",
+                     list->region, days_of(list, days), list->source ? list->source->text : "the catalogue");
         if (old && i == prices->count - 1 && n < 512)
             snprintf(line + n, sizeof line - (size_t)n, " Prices move: paracord cloud update%s.",
                      cli_cloud_options(settings, options));

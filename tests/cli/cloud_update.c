@@ -84,6 +84,43 @@ static void update_takes_prices(void **state)
     assert_int_equal(unlink(own.s), 0);
 }
 
+#define PRODUCT_JSON                                                                                                   \
+    "{\"product\": {\"attributes\": {\"instanceType\": \"%s\", \"regionCode\": \"us-east-1\", \"operatingSystem\": "   \
+    "\"Linux\", \"tenancy\": \"Shared\"}}, \"publicationDate\": \"2031-%02d-%02dT00:00:00Z\", \"terms\": "             \
+    "{\"OnDemand\": "                                                                                                  \
+    "{\"a\": {\"priceDimensions\": {\"b\": {\"unit\": \"Hrs\", \"pricePerUnit\": {\"USD\": \"7.5\"}}}}}}}"
+
+/* A list has one line below, however many days its prices are of. */
+static void prices_of_many_days_are_one_list(void **state)
+{
+    (void)state;
+    test_path file = joined(root.s, "list.json");
+    pc_cloud *cloud = pc_cloud_open_builtin();
+    assert_not_null_ok(cloud);
+    char *list = NULL;
+    size_t size;
+    FILE *out = open_memstream(&list, &size);
+    assert_non_null(out);
+    fputs("{\"PriceList\": [", out);
+    for (int i = 0; i < 40; i++) /* of the first instances, a day each */
+        fprintf(out, "%s" PRODUCT_JSON, i ? ", " : "", pc_cloud_instance_at(cloud, i)->name, 1 + i / 28, 1 + i % 28);
+    fputs("]}", out);
+    fclose(out);
+    pc_cloud_free(cloud);
+    put_bytes(root.s, "list.json", list, size);
+    free(list);
+    run(&e, "cloud", "update", file.s);
+    assert_went_well(&e);
+    run(&e, "cloud", "list");
+    assert_went_well(&e);
+    assert_prints("7.500a");
+    assert_prints("a: US dollars an hour, Linux, on demand, us-east-1, of 2031-01-01 to\n        2031-02-12; from AWS");
+    assert_prints("b: US dollars an hour");
+    assert_null(strstr(e.out, "c: US dollars"));
+    assert_null(strstr(e.out, "7.500 "));
+    unlink(joined(root.s, "paracord/cloud.txt").s);
+}
+
 static void update_runs_the_users_aws(void **state)
 {
     (void)state;
@@ -226,6 +263,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #if PC_HAVE_CJSON
         cmocka_unit_test(update_takes_prices),
+        cmocka_unit_test(prices_of_many_days_are_one_list),
         cmocka_unit_test(update_runs_the_users_aws),
         cmocka_unit_test(a_hanging_aws_is_ended),
         cmocka_unit_test(two_updates_at_once_are_both_kept),
