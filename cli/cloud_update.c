@@ -175,33 +175,61 @@ static bool lock_folder(const cli_call *call, const char *path, int *folder)
     return true;
 }
 
-static int put_into(const cli_call *call, pc_cloud *cloud, const cli_bytes *list, const char *name, const char *to)
+/* Take the list into the catalogue, in memory. */
+static bool put_into(const cli_call *call, pc_cloud *cloud, const cli_bytes *list, const char *name,
+                     pc_cloud_update_report *r)
 {
     const update_settings *s = call->settings;
-    pc_cloud_update_report r;
-    if (pc_cloud_update(cloud, list->data ? list->data : "", list->n, name, s->cloud.region, &r) != PC_OK ||
-        (to && pc_cloud_save(cloud, s->cloud.catalogue) != PC_OK))
+    if (pc_cloud_update(cloud, list->data ? list->data : "", list->n, name, s->cloud.region, r) == PC_OK)
+        return true;
+    cli_failed(call->command);
+    return false;
+}
+
+static int write_to(const cli_call *call, const pc_cloud *cloud, const pc_cloud_update_report *r, const char *to)
+{
+    const update_settings *s = call->settings;
+    if (to && pc_cloud_save(cloud, s->cloud.catalogue) != PC_OK)
         return cli_failed(call->command);
-    (s->cloud.json ? report_json : report)(&r, to);
+    (s->cloud.json ? report_json : report)(r, to);
     return CLI_FINE;
 }
 
-/* Into the catalogue as it is by now, and to the disk. */
-static int take(const cli_call *call, const cli_bytes *list, const char *name)
+/* Into the catalogue as it is by now, which another update may have renewed meanwhile, and to the disk. */
+static int renew(const cli_call *call, const cli_bytes *list, const char *name, const char *to)
+{
+    pc_cloud_update_report r;
+    int folder = -1, status = CLI_FAILED;
+    pc_cloud *cloud = lock_folder(call, to, &folder) ? open_to_update(call) : NULL;
+    if (cloud && put_into(call, cloud, list, name, &r))
+        status = write_to(call, cloud, &r, to);
+    pc_cloud_free(cloud);
+    if (folder >= 0)
+        close(folder);
+    return status;
+}
+
+/* What is no file (a pipe) can be read once only. */
+static bool can_be_read_again(const char *path)
+{
+    struct stat info;
+    return !path || (stat(path, &info) == 0 && S_ISREG(info.st_mode));
+}
+
+/* `first` is the catalogue as it was opened before the list came. On it the list is tried: one that is none makes no
+ * folder. */
+static int take(const cli_call *call, pc_cloud *first, const cli_bytes *list, const char *name)
 {
     const update_settings *s = call->settings;
     char *own = s->cloud.catalogue ? NULL : pc_cloud_user_path();
     const char *to = s->dry ? NULL : s->cloud.catalogue ? s->cloud.catalogue : own;
-    int folder = -1, status = CLI_FAILED;
+    pc_cloud_update_report r;
+    int status = CLI_FAILED;
     if (!s->dry && !to)
         status = cli_failed(call->command);
-    else if (!to || lock_folder(call, to, &folder)) {
-        pc_cloud *cloud = open_to_update(call);
-        status = cloud ? put_into(call, cloud, list, name, to) : CLI_FAILED;
-        pc_cloud_free(cloud);
-    }
-    if (folder >= 0)
-        close(folder);
+    else if (put_into(call, first, list, name, &r))
+        status =
+            to && can_be_read_again(s->cloud.catalogue) ? renew(call, list, name, to) : write_to(call, first, &r, to);
     pc_text_free(own);
     return status;
 }
@@ -224,7 +252,6 @@ static int run(const cli_call *call)
         return CLI_FINE;
     }
     pc_cloud *cloud = open_to_update(call); /* what cannot be opened is told before aws is waited for */
-    pc_cloud_free(cloud);
     if (!cloud)
         return CLI_FAILED;
     cli_bytes list = {0};
@@ -234,8 +261,9 @@ static int run(const cli_call *call)
     else
         status = cli_run_aws(call, words, s->limit, &list);
     if (status == CLI_FINE)
-        status = take(call, &list, !file ? "aws" : !strcmp(file, "-") ? "standard input" : file);
+        status = take(call, cloud, &list, !file ? "aws" : !strcmp(file, "-") ? "standard input" : file);
     free(list.data);
+    pc_cloud_free(cloud);
     return status;
 }
 

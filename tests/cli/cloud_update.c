@@ -121,6 +121,43 @@ static void prices_of_many_days_are_one_list(void **state)
     unlink(joined(root.s, "paracord/cloud.txt").s);
 }
 
+/* It is opened once, and serves for the whole of an update that writes nothing. */
+static void a_catalogue_may_come_from_a_pipe(void **state)
+{
+    (void)state;
+    test_path file = joined(root.s, "list.json"), own = joined(root.s, "paracord/cloud.txt");
+    size_t n;
+    put_bytes(root.s, "list.json", list_json, sizeof list_json - 1);
+    run(&e, "cloud", "update", file.s);
+    assert_went_well(&e);
+    char *catalogue = content("", own.s, &n);
+    unlink(own.s);
+    int ends[2], before = dup(STDIN_FILENO);
+    assert_int_equal(pipe(ends), 0);
+    assert_true(write(ends[1], catalogue, n) == (ssize_t)n);
+    close(ends[1]);
+    dup2(ends[0], STDIN_FILENO);
+    run(&e, "cloud", "update", file.s, "--catalogue", "/dev/stdin", "--dry-run");
+    dup2(before, STDIN_FILENO);
+    close(before);
+    close(ends[0]);
+    free(catalogue);
+    assert_went_well(&e);
+    assert_prints("as they were: 1");
+    assert_prints("nothing was written");
+}
+
+static void what_is_no_list_makes_no_folder(void **state)
+{
+    (void)state;
+    test_path file = joined(root.s, "list.json");
+    rmdir(joined(root.s, "paracord").s);
+    put_bytes(root.s, "list.json", list_json, 300);
+    run(&e, "cloud", "update", file.s);
+    assert_refused(&e, 1, "list.json", "no JSON, or cut off");
+    assert_false(exists(root.s, "paracord"));
+}
+
 static void update_runs_the_users_aws(void **state)
 {
     (void)state;
@@ -264,6 +301,8 @@ int main(void)
 #if PC_HAVE_CJSON
         cmocka_unit_test(update_takes_prices),
         cmocka_unit_test(prices_of_many_days_are_one_list),
+        cmocka_unit_test(a_catalogue_may_come_from_a_pipe),
+        cmocka_unit_test(what_is_no_list_makes_no_folder),
         cmocka_unit_test(update_runs_the_users_aws),
         cmocka_unit_test(a_hanging_aws_is_ended),
         cmocka_unit_test(two_updates_at_once_are_both_kept),
