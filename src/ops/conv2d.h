@@ -22,17 +22,6 @@ static inline bool pc__conv2d_is_planar(pc_dtype dtype, int64_t outputs, int64_t
     return pool <= 1 && (double)outputs * columns <= (double)(most * width);
 }
 
-/* Whether the CPU may have another way for a convolution that does not pool than for the same one that does, and results other last
- * bits: planes, or one product of all windows (conv_product.c), which is for few outputs, or many of few places. `places` of all
- * pictures. */
-static inline bool pc__conv2d_pools_otherwise(pc_dtype dtype, int64_t outputs, int64_t places, int64_t width,
-                                              int64_t kernel, int64_t stride)
-{
-    enum { FEW_OUTPUTS = 5, FEW_PLACES = 64, MANY = 4 };
-    return outputs <= FEW_OUTPUTS || (places <= FEW_PLACES && outputs >= MANY * places) ||
-           pc__conv2d_is_planar(dtype, outputs, width, kernel, stride, 1);
-}
-
 /* pc_fn_conv2d with the memory order of the result said: C order, which Flatten shows without a copy, or channels last.
  */
 pc_tensor *pc__conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn_conv2d_options spec, bool planes);

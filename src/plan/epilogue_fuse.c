@@ -46,23 +46,9 @@ static void begin(const pc__epilogues *s, const pc__epilogue *e, int i, draft *d
     add_steps(s, e, d);
 }
 
-/* In 16 bits what is pooled was not rounded before, so bits are others anyway. */
-static bool keeps_bits(const pc__epilogues *s, const pc__epilogue *e)
-{
-    const pc_tensor *x = pc__node(s, e->product)->call->in[0], *y = pc__result(s, e->product);
-    if (!pc__epilogue_has(e, PC__STEP_POOL) || s->backend->type == PC_CUDA || pc__is_half((pc_dtype)x->dtype))
-        return true;
-    const pc_tensor *w = pc__node(s, e->product)->call->in[1];
-    const pc__conv2d_attributes *a = pc__node(s, e->product)->call->attributes;
-    return !pc__conv2d_pools_otherwise((pc_dtype)x->dtype, w->shape[0], y->shape[0] * y->shape[2] * y->shape[3],
-                                       y->shape[3], w->shape[3], a->spec.stride[1]);
-}
-
 bool pc__epilogue_is_taken(const pc__epilogues *s, const pc__epilogue *e)
 {
     draft d;
-    if (!keeps_bits(s, e))
-        return false;
     begin(s, e, e->product, &d);
     const pc__settings before = pc__settings_set(pc__node(s, e->product)->settings);
     const bool apart = s->backend->is_faster_apart && s->backend->is_faster_apart(&d.call);

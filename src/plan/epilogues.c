@@ -3,8 +3,9 @@
  * over the same steps, and where all of them are found that call does them too. Steps are taken as far as nobody else
  * needs what is between them; a backend may refuse what it does faster as calls of their own.
  *
- * In float32 activations and poolings have the bits of the single calls, but gradients of what a pooled convolution reads are
- * added up in another order. In 16 bits sigmoid, tanh and poolings come from a product that was not rounded before. */
+ * In float32 activations have the bits of the single calls. So has a pooling, but where the CPU convolves to few outputs, or at few
+ * places: the call that pools adds its sums up in another order there. Gradients of what a pooled convolution reads are added up in
+ * another order anywhere. In 16 bits sigmoid, tanh and poolings come from a product that was not rounded before. */
 #include "plan/epilogue.h"
 
 #include "ops/activation.h"
