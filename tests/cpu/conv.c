@@ -251,7 +251,7 @@ static void check_threads_of(const kernels *k, pc__conv s)
         sample_free(runs[run]);
 }
 
-/* Of many outputs, of few, and of few places. */
+/* Of many outputs, of few, and of few places; gradients that are cut by each activation first, in several pieces. */
 static void check_threads(const kernels *k)
 {
     for (int pool = 1; pool <= 2; pool++)
@@ -260,6 +260,10 @@ static void check_threads(const kernels *k)
                 check_threads_of(
                     k, conv_of((int64_t[]){9, 31, 29, 8, o, 3, 3, stride, stride, pool - 1, 0}, PC__ACT_RELU, pool));
     check_threads_of(k, conv_of((int64_t[]){4, 6, 6, 96, 200, 3, 3, 2, 2, 0, 0}, PC__ACT_RELU, 1));
+    for (pc__activation a = PC__ACT_RELU; a <= PC__ACT_TANH; a++) {
+        check_threads_of(k, conv_of((int64_t[]){3, 31, 29, 3, 21, 3, 3, 1, 1, 1, 1}, a, 1));
+        check_threads_of(k, conv_of((int64_t[]){16, 33, 31, 2, 2, 3, 3, 1, 1, 1, 1}, a, 1));
+    }
 }
 
 static void threads_change_no_bit(void **state)

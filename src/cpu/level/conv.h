@@ -86,6 +86,10 @@ void before_activation(pc__activation activation, real *restrict values, const r
 #define copy_row PC__R(copy_row)
 void copy_row(const geometry *g, const void *from, pc__activation activation, const void *y, int64_t n, real *out);
 
+/* The same of many, on all cores. */
+#define copy_all PC__R(copy_all)
+void copy_all(const geometry *g, const void *from, pc__activation activation, const void *y, int64_t n, real *out);
+
 /* Copy rows [first, first + rows) of an image, padded, to out[rows][g->row]; with an activation as copy_row. */
 #define copy_padded PC__R(copy_padded)
 void copy_padded(const geometry *g, const void *image, pc__activation activation, const void *y, int64_t first,

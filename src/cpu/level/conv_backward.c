@@ -182,7 +182,7 @@ static pc_status backward_cut(const pc__conv *s, const void *x, const void *weig
     char *cut = pc__alloc_aligned((size_t)(count * g.size + 1), 64);
     if (!cut)
         return PC_ERR_MEMORY;
-    copy_row(&g, dy, s->activation, y, count, (real *)(void *)cut);
+    copy_all(&g, dy, s->activation, y, count, (real *)(void *)cut);
     pc__conv inner = *s;
     inner.activation = PC__ACT_NONE;
     const pc_status status = PC__R(conv2d_backward_last)(&inner, x, weight, NULL, NULL, cut, dx, dweight, dbias);

@@ -201,7 +201,7 @@ pc_status PC__R(conv2d_backward_product)(const pc__conv *s, const void *x, const
         return PC_ERR_MEMORY;
     real *after = (real *)(void *)(room + windows);
     if (cut) {
-        copy_row(&g, dy, s->activation, y, count, after);
+        copy_all(&g, dy, s->activation, y, count, after);
         dy = after, after += count;
     }
     pc_status status = PC_OK;
