@@ -121,7 +121,7 @@ PC_API PC_MUST_USE pc_tensor *pc_parallel_cross_entropy(pc_tensor *logits, pc_te
 PC_API PC_MUST_USE pc_status pc_tensor_parallel_cut(pc_module *parallel, const pc_module *whole);
 
 /* And back: those of `whole` become what all ranks' parts are together. All ranks call it, at the same time; `whole` is NULL
- * in those that do not want it. */
+ * in those that do not want it. What fails in one fails in all. */
 PC_API PC_MUST_USE pc_status pc_tensor_parallel_join(pc_module *parallel, pc_module *whole);
 
 /* pc_optimizer_set_clip(optimizer, PC_CLIP_NORM, norm) where the norm is that of the whole network's gradients: what is cut

@@ -186,38 +186,30 @@ pc_status pc_weights_load(pc_module *module, const char *path, pc_weights_option
 
 /* --- to files --- */
 
-static pc_status find_cut(void *context, const char *name, pc__named *part)
-{
-    pc_group **group = context;
-    (void)name;
-    if (part->cut && part->cut->group->size > 1)
-        *group = part->cut->group;
-    return PC_OK;
-}
-
 typedef struct joining {
     pc_parameter *list; /* of the module's own, in the order of its state; becomes that of the whole ones */
     int next;
     bool writes;
+    pc_status status;
 } joining;
 
-/* In the rank that writes they wait in memory of the host. */
+/* In the rank that writes they wait in memory of the host. PC_OK at all events: others wait for this rank's part in what is to come. */
 static pc_status join(void *context, const char *name, pc__named *part)
 {
     joining *j = context;
     pc_parameter *p = &j->list[j->next++];
-    pc_status status = PC_OK;
     (void)name;
-    if (!part->cut || part->cut->group->size == 1)
+    if (!pc__is_cut(part->cut))
         return PC_OK;
     PC_SCOPE {
-        pc_tensor *whole = pc__cut_join(part->cut, part->object);
-        whole = whole && j->writes ? pc_to(whole, PC_DEVICE_CPU, (pc_dtype)whole->dtype, false) : whole;
-        status = whole ? PC_OK : pc_error_last()->status;
-        if (whole && j->writes)
-            p->tensor = pc_keep(whole);
+        pc_tensor *whole = pc__cut_join_next(part->cut, part->object, &j->status);
+        if (!whole || !j->writes)
+            break;
+        whole = pc_keep(pc_to(whole, PC_DEVICE_CPU, (pc_dtype)whole->dtype, false));
+        j->status = whole ? PC_OK : pc_error_last()->status;
+        p->tensor = whole;
     }
-    return status;
+    return PC_OK;
 }
 
 static pc_status write_list(const char *path, const pc_parameter *list, int count)
@@ -230,15 +222,14 @@ static pc_status write_list(const char *path, const pc_parameter *list, int coun
 static pc_status save_joined(pc_module *module, const char *path, pc_parameter *list, int count, pc_group *group)
 {
     joining j = {.list = list, .writes = group->rank == 0};
-    PC__TRY(pc__agree_on_success(group, list ? PC_OK : pc_error_last()->status));
-    pc_status status = PC_OK;
+    PC__TRY(pc__cut_agree(group, module, list ? PC_OK : pc_error_last()->status));
     PC_NO_GRAD
         PC_SCOPE {
-            status = pc__module_visit_state(module, join, &j);
-            if (status == PC_OK && j.writes)
-                status = write_list(path, list, count);
+            (void)pc__module_visit_state(module, join, &j); /* names are no longer than they were */
+            if (j.status == PC_OK && j.writes)
+                j.status = write_list(path, list, count);
         }
-    return pc__agree_on_success(group, status);
+    return pc__agree_on_success(group, j.status);
 }
 
 pc_status pc_weights_save(const pc_module *module, const char *path)
@@ -246,9 +237,8 @@ pc_status pc_weights_save(const pc_module *module, const char *path)
     PC__NEED(module);
     PC__NEED(path);
     int count;
-    pc_group *group = NULL;
+    pc_group *group = pc__cut_group((pc_module *)module);
     pc_parameter *list = state_of(module, &count);
-    (void)pc__module_each((pc_module *)module, find_cut, &group);
     pc_status status = !list ? pc_error_last()->status : PC_OK;
     if (group)
         status = save_joined((pc_module *)module, path, list, count, group);

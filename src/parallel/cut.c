@@ -1,5 +1,6 @@
 /* cut.c: parts of parameters, taken from whole ones and put together again. */
 #include "dist/group.h"
+#include "parallel/agree.h"
 #include "parallel/cut.h"
 
 #include <paracord/no_grad.h>
@@ -57,6 +58,71 @@ pc_tensor *pc__cut_join(const pc__cut *cut, pc_tensor *own)
         all = pc_keep(pc_reshape(pc_slice(all, 2, 0, cut->size / cut->blocks, 1), shape));
     }
     return all;
+}
+
+bool pc__is_cut(const pc__cut *cut)
+{
+    return cut && cut->group->size > 1;
+}
+
+/* What one gather of them needs of a rank by itself. */
+typedef struct gathering {
+    pc_tensor *own, *all; /* [in front of the cut dimension and blocks, all of a part]; the same of each rank */
+    pc_shape blocks;      /* of the whole one: [in front, block, place in it, behind] */
+} gathering;
+
+static pc_status prepare(const pc__cut *cut, pc_tensor *own, gathering *g)
+{
+    pc_tensor *mine = in_blocks(cut, own);
+    if (!mine)
+        return pc_error_last()->status;
+    const int64_t before = mine->shape[0] * mine->shape[1], part = mine->shape[2] * mine->shape[3];
+    g->blocks = pc_shape_of(mine->ndim, mine->shape);
+    g->blocks.dim[2] *= cut->group->size;
+    g->own = pc_contiguous(pc_reshape(mine, PC_SHAPE(before, part)));
+    g->all = pc_empty(PC_SHAPE(cut->group->size, before, part), (pc_dtype)own->dtype, pc_tensor_device(own));
+    return g->own && g->all ? PC_OK : pc_error_last()->status;
+}
+
+pc_tensor *pc__cut_join_next(const pc__cut *cut, pc_tensor *own, pc_status *status)
+{
+    pc_tensor *whole = NULL;
+    pc_shape shape = pc_shape_of(own->ndim, own->shape);
+    shape.dim[cut->dim] = cut->size;
+    PC_SCOPE {
+        gathering g = {.own = NULL};
+        *status = pc__agree_on_success(cut->group, *status == PC_OK ? prepare(cut, own, &g) : *status);
+        if (*status == PC_OK)
+            *status = pc_group_all_gather(cut->group, g.all, g.own);
+        if (*status != PC_OK)
+            break;
+        pc_tensor *all = pc_reshape(pc_transpose(g.all, 0, 1), g.blocks);
+        whole = pc_keep(pc_reshape(pc_slice(all, 2, 0, cut->size / cut->blocks, 1), shape));
+        *status = whole ? PC_OK : pc_error_last()->status;
+    }
+    return whole;
+}
+
+static pc_status find_group(void *context, const char *name, pc__named *part)
+{
+    pc_group **group = context;
+    (void)name;
+    if (pc__is_cut(part->cut))
+        *group = part->cut->group;
+    return PC_OK;
+}
+
+pc_group *pc__cut_group(pc_module *module)
+{
+    pc_group *group = NULL;
+    (void)pc__module_each(module, find_group, &group);
+    return group;
+}
+
+pc_status pc__cut_agree(pc_group *group, pc_module *module, pc_status mine)
+{
+    PC__TRY(pc__agree_on_success(group, mine));
+    return pc__agree_on_module(group, module);
 }
 
 pc_status pc__cut_parameter(pc_module *module, const char *name, pc_tensor *whole, const pc__cut *cut)
@@ -136,17 +202,23 @@ static pc_status take(void *context, const char *name, pc__named *part)
     return part->cut ? pc__cut_take(part->cut, part->object, p->found) : copy(part->object, p->found);
 }
 
+typedef struct joining {
+    pairing p;
+    pc_status status;
+} joining;
+
+/* PC_OK at all events: others wait for this rank's part in what is to come. */
 static pc_status join(void *context, const char *name, pc__named *part)
 {
-    pairing *p = context;
-    pc_status status = PC_OK;
-    if (p->whole)
-        PC__TRY(find(p, name, part));
+    joining *j = context;
     PC_SCOPE {
-        pc_tensor *all = part->cut ? pc__cut_join(part->cut, part->object) : part->object;
-        status = !all ? pc_error_last()->status : p->whole ? copy(p->found, all) : PC_OK;
+        pc_tensor *all = pc__is_cut(part->cut) ? pc__cut_join_next(part->cut, part->object, &j->status) : part->object;
+        if (j->status == PC_OK && j->p.whole)
+            j->status = find(&j->p, name, part);
+        if (j->status == PC_OK && j->p.whole)
+            j->status = copy(j->p.found, all);
     }
-    return status;
+    return PC_OK;
 }
 
 pc_status pc_tensor_parallel_cut(pc_module *parallel, const pc_module *whole)
@@ -165,12 +237,14 @@ pc_status pc_tensor_parallel_cut(pc_module *parallel, const pc_module *whole)
 pc_status pc_tensor_parallel_join(pc_module *parallel, pc_module *whole)
 {
     PC__NEED(parallel);
-    pairing p = {.who = "pc_tensor_parallel_join", .whole = whole};
-    if (whole)
-        PC__TRY(pc__module_visit_state(parallel, check, &p));
-    pc_status status = PC_OK;
+    joining j = {.p = {.who = "pc_tensor_parallel_join", .whole = whole}};
+    pc_group *group = pc__cut_group(parallel);
+    j.status = whole ? pc__module_visit_state(parallel, check, &j.p) : PC_OK;
+    j.status = group ? pc__cut_agree(group, parallel, j.status) : j.status;
+    if (j.status != PC_OK)
+        return j.status;
     PC_NO_GRAD {
-        status = pc__module_visit_state(parallel, join, &p);
+        (void)pc__module_visit_state(parallel, join, &j); /* names are no longer than they were */
     }
-    return status;
+    return group ? pc__agree_on_success(group, j.status) : j.status;
 }

@@ -10,6 +10,17 @@
 pc_status pc__cut_take(const pc__cut *cut, pc_tensor *own, pc_tensor *whole);
 pc_tensor *pc__cut_join(const pc__cut *cut, pc_tensor *own);
 
+/* The same of one tensor after the other, where ranks may fail on the way: *status is how this rank has done so far, and NULL comes back
+ * in all of them from where one has failed on. Each goes on to call it for all the others, so that nobody waits. */
+pc_tensor *pc__cut_join_next(const pc__cut *cut, pc_tensor *own, pc_status *status);
+
+/* The group that tensors of a network are cut up among; NULL: none are. And whether they are by this one. */
+pc_group *pc__cut_group(pc_module *module);
+bool pc__is_cut(const pc__cut *cut);
+
+/* All ranks begin to put together the same network, which this one can or cannot. */
+pc_status pc__cut_agree(pc_group *group, pc_module *module, pc_status mine);
+
 /* A parameter of the module which is that part. The cut lives as long as the module. */
 pc_status pc__cut_parameter(pc_module *module, const char *name, pc_tensor *whole, const pc__cut *cut);
 

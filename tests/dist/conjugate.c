@@ -191,8 +191,10 @@ static bool all_equal(pc_module *a, pc_module *b)
     pc_module_parameter_list(a, x, PARAMETERS);
     pc_module_parameter_list(b, y, PARAMETERS);
     bool same = true;
-    for (int k = 0; k < PARAMETERS; k++)
-        same = same && equal(x[k].tensor, y[k].tensor);
+    PC_SCOPE {
+        for (int k = 0; k < PARAMETERS; k++)
+            same = same && equal(x[k].tensor, y[k].tensor);
+    }
     return same;
 }
 
@@ -256,6 +258,55 @@ static void files(rank_work *r)
     pc_module_free(net);
 }
 
+/* In all or in none, wherever one rank has no memory on its device, or a copy fails: nobody waits, and what comes next is right. */
+static bool saves_after(rank_work *r, pc_module *net, const char *path, pc_sim_fault fault, int nth)
+{
+    const bool mine = r->rank == (fault == PC_SIM_FAIL_COPY ? 0 : r->size - 1);
+    if (pc_memory_trim(r->device) != PC_OK || (mine && pc_sim_inject(r->device, fault, nth) != PC_OK))
+        return false;
+    int64_t status = pc_weights_save(net, path), all[RANKS_MAX];
+    pc_error_clear();
+    if ((mine && pc_sim_inject(r->device, PC_SIM_NO_FAULT, 1) != PC_OK) ||
+        pc__group_exchange(r->group, &status, sizeof status, all) != PC_OK)
+        return false;
+    bool same = nth > 1 || status != PC_OK;
+    for (int k = 1; k < r->size; k++)
+        same = same && all[k] == all[0];
+    return same && pc_weights_save(net, path) == PC_OK;
+}
+
+static void failures_in_one(rank_work *r)
+{
+    char path[64];
+    pc_module *whole = network(NULL), *other = pc_sequential(pc_linear(WIDTH, WIDE)), *net = network(r->group);
+    RANK_TRUE(whole && other && net);
+    RANK_OK(pc_module_to(net, r->device, PC_F32));
+    RANK_OK(number(whole));
+    RANK_OK(pc_tensor_parallel_cut(net, whole));
+    RANK_OK(pc_group_set_timeout(r->group, 5));
+    RANK_OK(meet(r, path));
+    for (int nth = 1; nth <= 8 && r->size > 1 && r->device.type == PC_SIM; nth++)
+        for (int kind = 0; kind < 2; kind++) {
+            pc_module *read = network(NULL);
+            RANK_TRUE(saves_after(r, net, path, kind ? PC_SIM_FAIL_COPY : PC_SIM_FAIL_MEMORY, nth));
+            RANK_OK(pc_weights_load(read, path, (pc_weights_options){0}));
+            RANK_TRUE(all_equal(read, whole));
+            RANK_OK(meet(r, path)); /* all have read it */
+            pc_module_free(read);
+        }
+    if (r->size > 1)
+        RANK_TRUE(fails(pc_tensor_parallel_join(net, r->rank ? NULL : other), PC_ERR_SHAPE,
+                        r->rank ? "rank 0: " : "\"0.weight\" of the whole network"));
+    RANK_OK(zero_all(whole));
+    RANK_OK(pc_tensor_parallel_join(net, whole));
+    RANK_OK(meet(r, path));
+    if (r->rank == 0)
+        (void)!unlink(path);
+    pc_module_free(whole);
+    pc_module_free(other);
+    pc_module_free(net);
+}
+
 #define CASE(name)                                                                                                     \
     static void name##_cases(void **state)                                                                             \
     {                                                                                                                  \
@@ -269,6 +320,7 @@ CASE(gathered_for_each)
 CASE(without_gradient)
 CASE(refused)
 CASE(files)
+CASE(failures_in_one)
 
 int main(void)
 {
@@ -280,6 +332,7 @@ int main(void)
         cmocka_unit_test(without_gradient_cases),
         cmocka_unit_test(refused_cases),
         cmocka_unit_test(files_cases),
+        cmocka_unit_test(failures_in_one_cases),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
 }
