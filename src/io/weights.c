@@ -19,7 +19,8 @@ static pc_parameter *state_of(const pc_module *module, int *count)
 typedef struct job {
     pc_weights *file;
     const pc_weights_options *options;
-    pc__text name; /* in the file */
+    pc_module *cut_up; /* the module, where ranks have parts of it */
+    pc__text name;     /* in the file */
     int wanted, used;
 } job;
 
@@ -67,12 +68,11 @@ static pc_status fail_missing(const job *j)
 }
 
 /* Of the whole one, which files have. */
-static pc_shape shape_of(const pc__named *part)
+static pc_shape shape_of(const pc_tensor *own, const pc__cut *cut)
 {
-    const pc_tensor *own = part->object;
     pc_shape shape = pc_shape_of(own->ndim, own->shape);
-    if (part->cut)
-        shape.dim[part->cut->dim] = part->cut->size;
+    if (cut)
+        shape.dim[cut->dim] = cut->size;
     return shape;
 }
 
@@ -80,7 +80,7 @@ static pc_status check(void *context, const char *name, pc__named *part)
 {
     job *j = context;
     const pc_tensor *own = part->object;
-    const pc_shape whole = shape_of(part);
+    const pc_shape whole = shape_of(own, pc__cut_of(j->cut_up, part));
     const pc__weight *t = place_of(j, name);
     if (j->name.failed)
         return PC_ERR_MEMORY;
@@ -114,13 +114,12 @@ static pc_status read_one(void *context, const char *name, pc__named *part)
     job *j = context;
     if (is_left(j, name) || !place_of(j, name))
         return PC_OK;
+    const pc__cut *cut = pc__cut_of(j->cut_up, part);
     pc_status status = PC_OK;
     PC_SCOPE {
-        const pc_device device = part->cut ? PC_DEVICE_CPU : pc_tensor_device(part->object);
+        const pc_device device = cut ? PC_DEVICE_CPU : pc_tensor_device(part->object);
         pc_tensor *t = pc_weights_read(j->file, j->name.data, device);
-        status = !t          ? pc_error_last()->status
-                 : part->cut ? pc__cut_take(part->cut, part->object, t)
-                             : pc_copy(part->object, t);
+        status = !t ? pc_error_last()->status : cut ? pc__cut_take(cut, part->object, t) : pc_copy(part->object, t);
     }
     return status;
 }
@@ -175,7 +174,7 @@ pc_status pc_weights_load(pc_module *module, const char *path, pc_weights_option
 {
     PC__NEED(module);
     PC__NEED(path);
-    job j = {.file = pc_weights_open(path), .options = &options};
+    job j = {.file = pc_weights_open(path), .options = &options, .cut_up = pc__cut_group(module) ? module : NULL};
     if (!j.file)
         return pc_error_last()->status;
     const pc_status status = load(&j, module);
@@ -187,6 +186,7 @@ pc_status pc_weights_load(pc_module *module, const char *path, pc_weights_option
 /* --- to files --- */
 
 typedef struct joining {
+    pc_module *module;
     pc_parameter *list; /* of the module's own, in the order of its state; becomes that of the whole ones */
     int next;
     bool writes;
@@ -198,11 +198,12 @@ static pc_status join(void *context, const char *name, pc__named *part)
 {
     joining *j = context;
     pc_parameter *p = &j->list[j->next++];
+    const pc__cut *cut = pc__cut_of(j->module, part);
     (void)name;
-    if (!pc__is_cut(part->cut))
+    if (!pc__is_cut(cut))
         return PC_OK;
     PC_SCOPE {
-        pc_tensor *whole = pc__cut_join_next(part->cut, part->object, &j->status);
+        pc_tensor *whole = pc__cut_join_next(cut, part->object, &j->status);
         if (!whole || !j->writes)
             break;
         whole = pc_keep(pc_to(whole, PC_DEVICE_CPU, (pc_dtype)whole->dtype, false));
@@ -221,7 +222,7 @@ static pc_status write_list(const char *path, const pc_parameter *list, int coun
 /* The list is NULL where this rank has no memory for it. */
 static pc_status save_joined(pc_module *module, const char *path, pc_parameter *list, int count, pc_group *group)
 {
-    joining j = {.list = list, .writes = group->rank == 0};
+    joining j = {.module = module, .list = list, .writes = group->rank == 0};
     PC__TRY(pc__cut_agree(group, module, list ? PC_OK : pc_error_last()->status));
     PC_NO_GRAD
         PC_SCOPE {

@@ -103,6 +103,27 @@ pc_tensor *pc__cut_join_next(const pc__cut *cut, pc_tensor *own, pc_status *stat
     return whole;
 }
 
+typedef struct search {
+    const pc_tensor *object;
+    const pc__cut *cut;
+} search;
+
+static pc_status find_cut(void *context, const char *name, pc__named *part)
+{
+    search *s = context;
+    (void)name;
+    s->cut = part->cut && part->object == s->object ? part->cut : s->cut;
+    return PC_OK;
+}
+
+const pc__cut *pc__cut_of(pc_module *module, const pc__named *part)
+{
+    search s = {.object = part->object, .cut = part->cut};
+    if (!s.cut)
+        (void)pc__module_each(module, find_cut, &s);
+    return s.cut;
+}
+
 static pc_status find_group(void *context, const char *name, pc__named *part)
 {
     pc_group **group = context;
@@ -150,8 +171,9 @@ pc_status pc__cut_parameter(pc_module *module, const char *name, pc_tensor *whol
 
 typedef struct pairing {
     const char *who;
-    pc_module *whole; /* NULL: nobody wants it */
-    const char *name; /* looked for */
+    pc_module *cut_up; /* NULL: nothing is */
+    pc_module *whole;  /* NULL: nobody wants it */
+    const char *name;  /* looked for */
     pc_tensor *found;
 } pairing;
 
@@ -167,9 +189,10 @@ static pc_status match(void *context, const char *name, pc__named *t)
 static pc_status find(pairing *p, const char *name, const pc__named *part)
 {
     const pc_tensor *own = part->object;
+    const pc__cut *cut = pc__cut_of(p->cut_up, part);
     pc_shape shape = pc_shape_of(own->ndim, own->shape);
-    if (part->cut)
-        shape.dim[part->cut->dim] = part->cut->size;
+    if (cut)
+        shape.dim[cut->dim] = cut->size;
     p->name = name;
     p->found = NULL;
     PC__TRY(pc__module_visit_state(p->whole, match, p));
@@ -198,8 +221,9 @@ static pc_status copy(pc_tensor *to, pc_tensor *from)
 static pc_status take(void *context, const char *name, pc__named *part)
 {
     pairing *p = context;
+    const pc__cut *cut = pc__cut_of(p->cut_up, part);
     PC__TRY(find(p, name, part));
-    return part->cut ? pc__cut_take(part->cut, part->object, p->found) : copy(part->object, p->found);
+    return cut ? pc__cut_take(cut, part->object, p->found) : copy(part->object, p->found);
 }
 
 typedef struct joining {
@@ -211,8 +235,9 @@ typedef struct joining {
 static pc_status join(void *context, const char *name, pc__named *part)
 {
     joining *j = context;
+    const pc__cut *cut = pc__cut_of(j->p.cut_up, part);
     PC_SCOPE {
-        pc_tensor *all = pc__is_cut(part->cut) ? pc__cut_join_next(part->cut, part->object, &j->status) : part->object;
+        pc_tensor *all = pc__is_cut(cut) ? pc__cut_join_next(cut, part->object, &j->status) : part->object;
         if (j->status == PC_OK && j->p.whole)
             j->status = find(&j->p, name, part);
         if (j->status == PC_OK && j->p.whole)
@@ -226,6 +251,7 @@ pc_status pc_tensor_parallel_cut(pc_module *parallel, const pc_module *whole)
     PC__NEED(parallel);
     PC__NEED(whole);
     pairing p = {.who = "pc_tensor_parallel_cut", .whole = (pc_module *)whole};
+    p.cut_up = pc__cut_group(parallel) ? parallel : NULL;
     PC__TRY(pc__module_visit_state(parallel, check, &p));
     pc_status status = PC_OK;
     PC_NO_GRAD {
@@ -239,6 +265,7 @@ pc_status pc_tensor_parallel_join(pc_module *parallel, pc_module *whole)
     PC__NEED(parallel);
     joining j = {.p = {.who = "pc_tensor_parallel_join", .whole = whole}};
     pc_group *group = pc__cut_group(parallel);
+    j.p.cut_up = group ? parallel : NULL;
     j.status = whole ? pc__module_visit_state(parallel, check, &j.p) : PC_OK;
     j.status = group ? pc__cut_agree(group, parallel, j.status) : j.status;
     if (j.status != PC_OK)

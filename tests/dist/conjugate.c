@@ -307,6 +307,58 @@ static void failures_in_one(rank_work *r)
     pc_module_free(net);
 }
 
+static pc_tensor *same_tensor(pc_module *module, pc_tensor *x)
+{
+    (void)module;
+    return x;
+}
+
+/* A table that modules in front of it and behind it have, too. */
+static pc_module *tied(pc_group *group)
+{
+    static const pc_module_class head = {.name = "Head", .forward = same_tensor};
+    pc_module *table = group ? pc_parallel_embedding(ROWS, WIDTH, group) : pc_embedding(ROWS, WIDTH);
+    pc_module *front = pc_module_new(&head, 0), *behind = pc_module_new(&head, 0);
+    pc_tensor *weight = pc_module_parameter(table, "weight");
+    if (pc_module_add_parameter(front, "weight", weight) != PC_OK ||
+        pc_module_add_parameter(behind, "weight", weight) != PC_OK)
+        return NULL;
+    return pc_sequential(front, table, behind);
+}
+
+static void several_names(rank_work *r)
+{
+    char path[64];
+    pc_module *whole = tied(NULL), *read = tied(NULL), *want = tied(r->group), *net = tied(r->group);
+    RANK_TRUE(whole && read && want && net);
+    pc_tensor *all = pc_module_parameter(whole, "0.weight"), *table = pc_module_parameter(want, "1.weight");
+    PC_NO_GRAD
+        PC_SCOPE {
+            RANK_OK(pc_copy(
+                all, pc_reshape(pc_arange(0, ROWS * WIDTH, 1, PC_F32, pc_tensor_device(all)), PC_SHAPE(ROWS, WIDTH))));
+        }
+    RANK_OK(pc_tensor_parallel_cut(want, whole));
+    RANK_OK(meet(r, path));
+    RANK_OK(pc_weights_save(want, path));
+    RANK_OK(pc_weights_load(read, path, (pc_weights_options){0}));
+    RANK_OK(pc_weights_load(net, path, (pc_weights_options){0}));
+    PC_SCOPE {
+        RANK_TRUE(equal(pc_module_parameter(read, "2.weight"), all));
+        RANK_TRUE(equal(pc_module_parameter(net, "2.weight"), table));
+        PC_NO_GRAD
+            RANK_OK(pc_fill(pc_module_parameter(read, "0.weight"), 0));
+        RANK_OK(pc_tensor_parallel_join(net, read));
+        RANK_TRUE(equal(pc_module_parameter(read, "2.weight"), all));
+    }
+    RANK_OK(meet(r, path)); /* all have read it */
+    if (r->rank == 0)
+        (void)!unlink(path);
+    pc_module_free(whole);
+    pc_module_free(read);
+    pc_module_free(want);
+    pc_module_free(net);
+}
+
 #define CASE(name)                                                                                                     \
     static void name##_cases(void **state)                                                                             \
     {                                                                                                                  \
@@ -320,6 +372,7 @@ CASE(gathered_for_each)
 CASE(without_gradient)
 CASE(refused)
 CASE(files)
+CASE(several_names)
 CASE(failures_in_one)
 
 int main(void)
@@ -332,6 +385,7 @@ int main(void)
         cmocka_unit_test(without_gradient_cases),
         cmocka_unit_test(refused_cases),
         cmocka_unit_test(files_cases),
+        cmocka_unit_test(several_names_cases),
         cmocka_unit_test(failures_in_one_cases),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
