@@ -33,12 +33,13 @@ static void note(char *names, size_t n, int *count, const char *name)
     snprintf(names + at, n - at, "%s%s", between, fits ? name : "...");
 }
 
-/* Of a parameter of which this rank has a part. */
+/* Of a parameter of which this rank has a part, which is smaller: one row among several ranks is as large as a part of it. */
 static bool is_whole(const pc__named *parameter, const pc_tensor *given)
 {
     const pc_tensor *own = parameter->object;
     const pc__cut *cut = parameter->cut;
-    return cut && pc_group_size(cut->group) > 1 && given->ndim == own->ndim && given->shape[cut->dim] == cut->size;
+    return cut && pc_group_size(cut->group) > 1 && given->ndim == own->ndim && given->shape[cut->dim] == cut->size &&
+           own->shape[cut->dim] != cut->size;
 }
 
 static pc_status check(void *context, const char *name, pc__named *parameter)

@@ -359,6 +359,17 @@ static void several_names(rank_work *r)
     pc_module_free(net);
 }
 
+/* A rank's own state, of which there may be as much as of the whole one. */
+static void one_row(rank_work *r)
+{
+    pc_module *net = pc_parallel_embedding(1, WIDTH, r->group);
+    pc_parameter own;
+    RANK_TRUE(net);
+    RANK_TRUE(pc_module_state_list(net, &own, 1) == 1);
+    RANK_OK(pc_module_load(net, &own, 1));
+    pc_module_free(net);
+}
+
 #define CASE(name)                                                                                                     \
     static void name##_cases(void **state)                                                                             \
     {                                                                                                                  \
@@ -373,6 +384,7 @@ CASE(without_gradient)
 CASE(refused)
 CASE(files)
 CASE(several_names)
+CASE(one_row)
 CASE(failures_in_one)
 
 int main(void)
@@ -386,6 +398,7 @@ int main(void)
         cmocka_unit_test(refused_cases),
         cmocka_unit_test(files_cases),
         cmocka_unit_test(several_names_cases),
+        cmocka_unit_test(one_row_cases),
         cmocka_unit_test(failures_in_one_cases),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
