@@ -89,8 +89,8 @@ typedef struct pc_weights_options {
 } pc_weights_options;
 
 /* Write parameters and buffers of a module, in their dtypes, under its names (pc_module_state_list). Of a network that is cut up
- * among ranks (tensor_parallel.h) the file has whole ones: all ranks of the group call it, at the same time, the first one writes,
- * and where it fails in one it fails in all. Of several copies of such a network (pc_ddp) one need do it. */
+ * among ranks (tensor_parallel.h) the file has whole ones: all ranks of the group call it, at the same time, with one path
+ * (PC_ERR_ARGUMENT: paths differ), the first one writes, and where it fails in one it fails in all. Of several copies of such a network (pc_ddp) one need do it. */
 PC_API PC_MUST_USE pc_status pc_weights_save(const pc_module *module, const char *path);
 
 /* Read them, converted to the module's dtypes and moved to its device. Unless it is partial, each must be there, and
@@ -98,7 +98,8 @@ PC_API PC_MUST_USE pc_status pc_weights_save(const pc_module *module, const char
  * and stays as it is. PC_ERR_SHAPE names the tensor and both shapes, PC_ERR_DTYPE both types where
  * whole numbers would become fractions or fractions whole numbers. The header is compared first: nothing has changed
  * then. A file that cannot be read to its end, PC_ERR_FILE, leaves what was read by then. A network that is cut up among ranks
- * gets this rank's parts of the file's whole ones; no rank waits for another. */
+ * gets this rank's parts of the file's whole ones; no rank waits for another. Parts in a file are PC_ERR_SHAPE: pc_module_load
+ * takes those, of pc_weights_read. */
 PC_API PC_MUST_USE pc_status pc_weights_load(pc_module *module, const char *path, pc_weights_options options);
 
 PC_END

@@ -76,11 +76,31 @@ static pc_shape shape_of(const pc_tensor *own, const pc__cut *cut)
     return shape;
 }
 
+static bool has_shape(const pc__weight *t, pc_shape shape)
+{
+    return t->ndim == shape.ndim && memcmp(t->shape, shape.dim, (size_t)shape.ndim * sizeof *t->shape) == 0;
+}
+
+static pc_status fail_shape(const job *j, const pc__weight *t, const pc_tensor *own, pc_shape whole, const pc__cut *cut)
+{
+    const pc_shape there = pc_shape_of(PC__MIN(t->ndim, PC_MAX_DIMS), t->shape);
+    if (cut && has_shape(t, pc_shape_of(own->ndim, own->shape)))
+        return pc__fail(PC_ERR_SHAPE,
+                        "%s: the tensor \"%.120s\" has shape %s in the file, as a rank's part of it has, and %s in the "
+                        "module; files have whole ones: read each rank's parts by pc_weights_read, for pc_module_load",
+                        j->file->path, j->name.data, pc__shape_format(there.ndim, there.dim).s,
+                        pc__shape_format(whole.ndim, whole.dim).s);
+    return pc__fail(PC_ERR_SHAPE, "%s: the tensor \"%.120s\" has shape %s in the file and %s in the module",
+                    j->file->path, j->name.data, pc__shape_format(there.ndim, there.dim).s,
+                    pc__shape_format(whole.ndim, whole.dim).s);
+}
+
 static pc_status check(void *context, const char *name, pc__named *part)
 {
     job *j = context;
     const pc_tensor *own = part->object;
-    const pc_shape whole = shape_of(own, pc__cut_of(j->cut_up, part));
+    const pc__cut *cut = pc__cut_of(j->cut_up, part);
+    const pc_shape whole = shape_of(own, cut);
     const pc__weight *t = place_of(j, name);
     if (j->name.failed)
         return PC_ERR_MEMORY;
@@ -92,13 +112,8 @@ static pc_status check(void *context, const char *name, pc__named *part)
     if (!t)
         return j->options->partial || strcmp(part->name, "num_batches_tracked") == 0 ? PC_OK : fail_missing(j);
     j->used++;
-    const bool same = t->ndim == whole.ndim && memcmp(t->shape, whole.dim, (size_t)whole.ndim * sizeof *t->shape) == 0;
-    if (!same) {
-        const pc_shape there = pc_shape_of(PC__MIN(t->ndim, PC_MAX_DIMS), t->shape);
-        return pc__fail(PC_ERR_SHAPE, "%s: the tensor \"%.120s\" has shape %s in the file and %s in the module",
-                        j->file->path, j->name.data, pc__shape_format(there.ndim, there.dim).s,
-                        pc__shape_format(whole.ndim, whole.dim).s);
-    }
+    if (!has_shape(t, whole))
+        return fail_shape(j, t, own, whole, cut);
     if (t->type->how == 'x')
         return pc__fail(PC_ERR_UNSUPPORTED, "%s: the tensor \"%.120s\" is of the type %s, which cannot be read here",
                         j->file->path, j->name.data, t->type->name);
@@ -219,10 +234,36 @@ static pc_status write_list(const char *path, const pc_parameter *list, int coun
     return pc_weights_write(path, list, count, notes);
 }
 
+/* The end of a path, where paths of several ranks differ. */
+typedef struct place {
+    uint64_t hash;
+    char end[96];
+} place;
+
+static pc_status agree_on_path(pc_group *group, const char *path)
+{
+    const size_t n = strlen(path);
+    place mine = {.hash = 0xcbf29ce484222325u}, *all = pc__alloc((size_t)group->size * sizeof *all);
+    for (size_t i = 0; i < n; i++) /* FNV-1a */
+        mine.hash = (mine.hash ^ (unsigned char)path[i]) * 0x100000001b3u;
+    snprintf(mine.end, sizeof mine.end, "%s", n < sizeof mine.end ? path : path + n - sizeof mine.end + 1);
+    pc_status status = all ? pc__group_exchange(group, &mine, sizeof mine, all) : PC_ERR_MEMORY;
+    for (int r = 1; r < group->size && status == PC_OK; r++)
+        if (all[r].hash != all[0].hash)
+            status =
+                pc__fail(PC_ERR_ARGUMENT,
+                         "pc_weights_save: rank 0 names %s, and rank %d %s; the network is cut up among them, and the "
+                         "first writes one file of all of it: let all ranks name that",
+                         all[0].end, r, all[r].end);
+    pc__free(all);
+    return status;
+}
+
 /* The list is NULL where this rank has no memory for it. */
 static pc_status save_joined(pc_module *module, const char *path, pc_parameter *list, int count, pc_group *group)
 {
     joining j = {.module = module, .list = list, .writes = group->rank == 0};
+    PC__TRY(agree_on_path(group, path));
     PC__TRY(pc__cut_agree(group, module, list ? PC_OK : pc_error_last()->status));
     PC_NO_GRAD
         PC_SCOPE {

@@ -370,6 +370,36 @@ static void one_row(rank_work *r)
     pc_module_free(net);
 }
 
+/* One of each rank: nobody writes those, and of parts in one an error says how to read them, which goes. */
+static void file_of_each(rank_work *r)
+{
+    char path[64], own[80];
+    pc_module *net = network(r->group);
+    pc_parameter list[PARAMETERS], read[PARAMETERS];
+    RANK_TRUE(net);
+    RANK_TRUE(pc_module_state_list(net, list, PARAMETERS) == PARAMETERS);
+    RANK_OK(meet(r, path));
+    snprintf(own, sizeof own, "%s-%d", path, r->rank);
+    if (r->size > 1) {
+        RANK_TRUE(fails(pc_weights_save(net, own), PC_ERR_ARGUMENT, "let all ranks name that"));
+        RANK_TRUE(access(own, F_OK) != 0);
+    }
+    RANK_OK(pc_weights_write(own, list, PARAMETERS, NULL));
+    if (r->size > 1)
+        RANK_TRUE(fails(pc_weights_load(net, own, (pc_weights_options){0}), PC_ERR_SHAPE, "pc_module_load"));
+    pc_weights *file = pc_weights_open(own);
+    RANK_TRUE(file);
+    PC_SCOPE {
+        memcpy(read, list, sizeof read);
+        for (int k = 0; k < PARAMETERS; k++)
+            read[k].tensor = pc_weights_read(file, list[k].name, r->device);
+        RANK_OK(pc_module_load(net, read, PARAMETERS));
+    }
+    pc_weights_free(file);
+    (void)!unlink(own);
+    pc_module_free(net);
+}
+
 #define CASE(name)                                                                                                     \
     static void name##_cases(void **state)                                                                             \
     {                                                                                                                  \
@@ -385,6 +415,7 @@ CASE(refused)
 CASE(files)
 CASE(several_names)
 CASE(one_row)
+CASE(file_of_each)
 CASE(failures_in_one)
 
 int main(void)
@@ -399,6 +430,7 @@ int main(void)
         cmocka_unit_test(files_cases),
         cmocka_unit_test(several_names_cases),
         cmocka_unit_test(one_row_cases),
+        cmocka_unit_test(file_of_each_cases),
         cmocka_unit_test(failures_in_one_cases),
     };
     return cmocka_run_group_tests(tests, ranks_begin, ranks_end);
