@@ -17,7 +17,8 @@ enum {
     COLUMNS = 256,         /* of it at most */
     STEP = 32,             /* to which its columns are rounded */
     FEW_ROWS = 4,          /* that are multiplied without a copy */
-    TOGETHER = 4,          /* columns at once there */
+    TOGETHER = 4,          /* columns at once there, */
+    FEW_COLUMNS = 128,     /* of so many the sums wait to be finished: whole TOGETHER */
     TOGETHER_HALVES = 256, /* that lie apart */
     PART = 1 << 18,        /* numbers of B of a task there */
     ON_STACK = 1 << 14,    /* bytes of a small product */
@@ -231,22 +232,27 @@ static float sum_of(const singles *sum)
     return (part[0] + part[1]) + (part[2] + part[3]);
 }
 
+/* Columns [first, first + columns) of all rows. */
+static void few_columns(const work *w, int64_t first, int64_t columns)
+{
+    float values[FEW_ROWS * FEW_COLUMNS];
+    for (int64_t column = 0; column < columns; column += TOGETHER)
+        for (int64_t r = 0; r < w->p.g->m; r++) {
+            const int64_t some = PC__MIN(TOGETHER, columns - column);
+            _Alignas(PC__VECTOR_BYTES) singles sums[TOGETHER];
+            all_dots(w, w->x + r * w->x_row, first + column, some, sums);
+            for (int64_t j = 0; j < some; j++)
+                values[r * columns + column + j] = sum_of(&sums[j]);
+        }
+    finish_block(&w->p, values, 0, w->p.g->m, first, columns);
+}
+
 static void few_task(void *context, int64_t task)
 {
-    work *w = context;
-    const pc__gemm *g = w->p.g;
-    const int64_t end = PC__MIN((task + 1) * w->columns, g->n);
-    for (int64_t column = task * w->columns; column < end; column += TOGETHER)
-        for (int64_t r = 0; r < g->m; r++) {
-            const int64_t columns = PC__MIN(TOGETHER, end - column);
-            const float *x = w->x + r * w->x_row;
-            _Alignas(PC__VECTOR_BYTES) singles sums[TOGETHER];
-            float values[TOGETHER];
-            all_dots(w, x, column, columns, sums);
-            for (int64_t j = 0; j < columns; j++)
-                values[j] = sum_of(&sums[j]);
-            finish_block(&w->p, values, r, 1, column, columns);
-        }
+    const work *w = context;
+    const int64_t end = PC__MIN((task + 1) * w->columns, w->p.g->n);
+    for (int64_t first = task * w->columns; first < end; first += FEW_COLUMNS)
+        few_columns(w, first, PC__MIN(FEW_COLUMNS, end - first));
 }
 
 static pc_status in_rows(work *w)
