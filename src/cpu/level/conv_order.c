@@ -1,6 +1,7 @@
 /* conv_order.c: convolutions of pictures, and of gradients, in any order: copies on the way in and out of the channels-last
  * memory that most kernels work on. The places of maxima stay channels last. */
 #include "cpu/level/conv.h"
+#include "cpu/level/pairs.h"
 #include "cpu/level/turn.h"
 #include "base/parallel.h"
 #include "ops/conv2d.h"
@@ -69,6 +70,13 @@ static bool is_narrow_product(const pc__conv *s)
     return one && (4 * s->o >= 3 * W || (2 * s->o >= W && s->c <= FEW) || (s->half && s->c >= MANY));
 }
 
+/* Products of bfloat16 by matrix registers, of whose columns few are no loss where each is a long sum. */
+static bool is_by_registers(const pc__conv *s)
+{
+    enum { LONG = 64 };
+    return s->half && !s->is_f16 && s->kh * s->kw * s->c >= LONG && pair_tiles_there();
+}
+
 pc_status PC__R(conv2d_ordered)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,
                                 uint8_t *argmax)
 {
@@ -80,7 +88,8 @@ pc_status PC__R(conv2d_ordered)(const pc__conv *s, const void *x, const void *we
     const bool narrow = (last && PC__R(conv2d_is_narrow)(s)) || (product && (last || s->kh * s->kw > 1));
     if (product && !s->y_planes && PC__R(conv2d_windows_lie)(s))
         return PC__R(conv2d_product)(s, x, weight, bias, y);
-    if (!narrow && !is_narrow_product(s) && pc__conv2d_is_planar(dtype, s->o, g.yw, s->kw, s->sw, s->pool))
+    if (!narrow && !is_narrow_product(s) && !is_by_registers(s) &&
+        pc__conv2d_is_planar(dtype, s->o, g.yw, s->kw, s->sw, s->pool))
         return PC__R(conv2d_planar)(s, x, weight, bias, y);
     if (last)
         return PC__R(conv2d_last)(s, x, weight, bias, y, argmax);

@@ -14,6 +14,7 @@ enum {
     STEP = 6,            /* but so many rows at least, */
     STEP_TILES = 32,     /* or by matrix registers */
     COLUMNS = 1024,      /* of B at most that are packed at once, */
+    COLUMNS_TILES = 256, /* or by matrix registers, whose sums are more rows, */
     TURNED = 1 << 16,    /* numbers of A at most that are turned at once, */
     TURNED_ROWS = 12,    /* but so many rows at least */
     GROUP = 1 << 17,     /* and numbers: they stay in the second-level cache */
@@ -234,7 +235,7 @@ static pc_status in_panels(const half_product *p)
         w.rows = PC__MIN(PC__MAX(TURNED / PC__MAX(g->k, 1), PC__MAX(TURNED_ROWS, w.step)) / w.step * w.step, ROWS);
     w.rows = PC__MIN(w.rows, g->m);
     const int64_t fit = PC__MAX(GROUP / PC__MAX(g->k, 1) / TILE_WIDTH, 1) * TILE_WIDTH;
-    const int64_t group = PC__MIN(fit, COLUMNS), most = PC__MIN(group, g->n);
+    const int64_t group = PC__MIN(fit, w.step == STEP_TILES ? COLUMNS_TILES : COLUMNS), most = PC__MIN(group, g->n);
     const int threads = pc__threads(g->m * g->n * g->k + 8 * g->m * g->n + 4 * g->n * g->k);
     const int64_t packed = round_up(most, W) * w.depth * 4;
     const int64_t turned = g->a_cs != 1 && g->n > group ? round_up(g->m * w.depth * 4, 64) : 0;

@@ -28,7 +28,7 @@ typedef struct pair_tile {
 #define pair_rows_run PC__K(pair_rows_run)
 void pair_rows_run(pair_tile *t, int64_t rows, int vectors);
 
-/* pairs_tiles.c: the same where the processor has matrix registers, for whole pairs along k; ten times the rate. */
+/* pairs_tiles.c: the same where the processor has matrix registers: ten times the rate. */
 #define pair_tiles_there PC__K(pair_tiles_there)
 bool pair_tiles_there(void);
 #define pair_tiles_run PC__K(pair_tiles_run)

@@ -12,7 +12,7 @@ enum { TOGETHER = 8 }; /* vectors of sums */
 int64_t pair_narrow_together(int64_t k, int64_t a_row, int64_t outputs)
 {
     const int64_t fit = W / outputs, loaded = k <= 2 * W ? 1 + (2 * W - k) / PC__MAX(a_row, 1) : 0;
-    return PC__MIN(fit, loaded);
+    return pair_tiles_there() ? 0 : PC__MIN(fit, loaded); /* of 16 columns few are no loss there */
 }
 
 /* The first n of 32. */

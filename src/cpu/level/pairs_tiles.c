@@ -87,9 +87,22 @@ static shapes shapes_of(int64_t rows, int64_t left)
         _tile_stored(v, t->c + (v)*TILE, t->c_row * 4);                                                                \
     }
 
-TILES INLINE void rows_run(const pair_tile *t, const int vectors)
+/* What is left of k of some rows: half a pair is filled up with 0, as whatever comes behind it may be no number. */
+typedef struct ends {
+    pc_bf16 row[TILE][2 * TILE];
+} ends;
+
+static inline void take_ends(ends *e, const pc_bf16 *a, int64_t a_row, int64_t rows, int64_t left)
+{
+    const __mmask32 some = ((__mmask32)1 << left) - 1;
+    for (int64_t r = 0; r < rows; r++)
+        _mm512_store_si512(e->row[r], _mm512_maskz_loadu_epi16(some, a + r * a_row));
+}
+
+TILES INLINE void rows_run(const pair_tile *t, int64_t rows, const int vectors)
 {
     const int64_t steps = t->k / (2 * TILE), left = t->k % (2 * TILE);
+    _Alignas(64) ends last;
     EACH_VECTOR(CLEAR)
     for (int64_t s = 0; s < t->segments; s++) {
         const pc_bf16 *a = t->a + s * t->a_segment;
@@ -99,7 +112,11 @@ TILES INLINE void rows_run(const pair_tile *t, const int vectors)
             EACH_VECTOR(ADD)
         }
         if (left) {
-            _tile_loadd(6, a, t->a_row * 2);
+            const bool whole = left % 2 == 0;
+            if (!whole)
+                take_ends(&last, a, t->a_row, rows, left);
+            __asm__ volatile("" ::"m"(last)); /* which _tile_loadd does not say it reads */
+            _tile_loadd(6, whole ? (const void *)a : last.row, whole ? t->a_row * 2 : (int64_t)sizeof *last.row);
             EACH_VECTOR(ADD_LEFT)
         }
     }
@@ -113,26 +130,26 @@ TILES INLINE void rows_run(const pair_tile *t, const int vectors)
     STORE_SUMS(0)
 }
 
+/* Blocks of one height, as another one is a configuration of its own: the last one lies over the one before it. */
 TILES void pair_tiles_run(pair_tile *t, int64_t rows, int vectors)
 {
-    const int64_t left = t->k % (2 * TILE) / 2;
-    int64_t shaped = 0;
-    for (; rows > 0; rows -= TILE, t->a += TILE * t->a_row, t->c += TILE * t->c_row) {
-        const int64_t some = PC__MIN(rows, TILE);
-        if (some != shaped) {
-            const shapes s = shapes_of(some, left);
-            __asm__ volatile("" ::"m"(s)); /* all of it is written: _tile_loadconfig says it reads 8 bytes */
-            _tile_loadconfig(&s);
-            shaped = some;
-        }
+    const int64_t blocks = (rows + TILE - 1) / TILE, height = (rows + blocks - 1) / blocks;
+    const shapes s = shapes_of(height, (t->k % (2 * TILE) + 1) / 2);
+    const pc_bf16 *a = t->a;
+    float *c = t->c;
+    __asm__ volatile("" ::"m"(s)); /* all of it is written: _tile_loadconfig says it reads 8 bytes */
+    _tile_loadconfig(&s);
+    for (int64_t row = 0; row < rows; row += height) {
+        const int64_t at = PC__MIN(row, rows - height);
+        t->a = a + at * t->a_row, t->c = c + at * t->c_row;
         if (vectors == 4)
-            rows_run(t, 4);
+            rows_run(t, height, 4);
         else if (vectors == 3)
-            rows_run(t, 3);
+            rows_run(t, height, 3);
         else if (vectors == 2)
-            rows_run(t, 2);
+            rows_run(t, height, 2);
         else
-            rows_run(t, 1);
+            rows_run(t, height, 1);
     }
     _tile_release();
 }
