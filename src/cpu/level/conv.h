@@ -104,6 +104,8 @@ pc_status PC__R(conv2d_pack)(const pc__conv *s, const void *weight, bool back, r
 pc_status PC__K(conv2d_pack_pairs)(const pc__conv *s, const void *weight, bool back, uint32_t *packed);
 void PC__K(copy_padded_pairs)(const geometry *g, const pc_bf16 *image, const pc_bf16 *y, int64_t first, int64_t rows,
                               pc_bf16 *out);
+/* The n of dy, 0 where y does not let them through. */
+void PC__K(copy_cut_pairs)(const pc_bf16 *dy, const pc_bf16 *y, int64_t n, pc_bf16 *out);
 
 /* conv_planes.c: conv2d without pooling, of pictures in either order; dx from dy before the activation, channels last. */
 pc_status PC__R(conv2d_planar)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y);

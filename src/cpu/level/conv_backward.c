@@ -165,12 +165,24 @@ static bool is_planar(const pc__conv *s)
            pc__conv2d_is_planar(s->half && !s->is_f16 ? PC_BF16 : PC_F32, s->c, s->w, s->kw, 1, s->pool);
 }
 
+/* A ReLU leaves 16-bit gradients as they are or takes them away, so that nothing is rounded before the product of pairs. */
+static bool is_cut_for_registers(const pc__conv *s)
+{
+    pc__conv inner = *s;
+    inner.activation = PC__ACT_NONE;
+    return !s->is_f16 && s->activation == PC__ACT_RELU && pair_tiles_there() &&
+           PC__R(conv2d_weights_are_product)(&inner);
+}
+
 /* Whether the gradient before the activation is made once for all: planes take no other, and weights of outputs that are no whole
  * vectors read it as it lies. */
 static bool is_cut_first(const pc__conv *s, bool input, bool weights)
 {
-    return s->activation != PC__ACT_NONE && !s->half && s->pool <= 1 &&
-           ((input && is_planar(s)) || (weights && s->o % W != 0));
+    if (s->activation == PC__ACT_NONE || s->pool > 1)
+        return false;
+    if (s->half)
+        return weights && is_cut_for_registers(s);
+    return (input && is_planar(s)) || (weights && s->o % W != 0);
 }
 
 /* The same of a copy of dy, cut by the activation whose values y are. */
@@ -182,7 +194,12 @@ static pc_status backward_cut(const pc__conv *s, const void *x, const void *weig
     char *cut = pc__alloc_aligned((size_t)(count * g.size + 1), 64);
     if (!cut)
         return PC_ERR_MEMORY;
-    copy_all(&g, dy, s->activation, y, count, (real *)(void *)cut);
+#ifndef PC__DOUBLE
+    if (s->half)
+        PC__K(copy_cut_pairs)(dy, y, count, (pc_bf16 *)(void *)cut);
+    else
+#endif
+        copy_all(&g, dy, s->activation, y, count, (real *)(void *)cut);
     pc__conv inner = *s;
     inner.activation = PC__ACT_NONE;
     const pc_status status = PC__R(conv2d_backward_last)(&inner, x, weight, NULL, NULL, cut, dx, dweight, dbias);

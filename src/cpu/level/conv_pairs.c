@@ -72,6 +72,16 @@ pc_status PC__K(conv2d_pack_pairs)(const pc__conv *s, const void *weight, bool b
     return PC_OK;
 }
 
+/* Zero where y, the values of a ReLU, is not above zero, nor NaN. */
+static void cut(pc_bf16 *dy, const pc_bf16 *y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const uint16_t bits = y[i].bits;
+        if ((bits >> 15 || !bits) && (bits & 0x7fff) <= 0x7f80)
+            dy[i].bits = 0;
+    }
+}
+
 /* As copy_padded; `y` are the values of a ReLU, or NULL. */
 void PC__K(copy_padded_pairs)(const geometry *g, const pc_bf16 *image, const pc_bf16 *y, int64_t first, int64_t rows,
                               pc_bf16 *out)
@@ -87,10 +97,29 @@ void PC__K(copy_padded_pairs)(const geometry *g, const pc_bf16 *image, const pc_
         memset(out, 0, (size_t)side * sizeof *out);
         memcpy(out + side, image + from * inner, (size_t)inner * sizeof *out);
         memset(out + side + inner, 0, (size_t)side * sizeof *out);
-        for (int64_t i = 0; y && i < inner; i++) { /* zero where y is not above zero, nor NaN */
-            const uint16_t bits = y[from * inner + i].bits;
-            if ((bits >> 15 || !bits) && (bits & 0x7fff) <= 0x7f80)
-                out[side + i].bits = 0;
-        }
+        if (y)
+            cut(out + side, y + from * inner, inner);
     }
+}
+
+enum { PIECE = 16384 };
+
+typedef struct cutting {
+    const pc_bf16 *dy, *y;
+    pc_bf16 *out;
+    int64_t n;
+} cutting;
+
+static void cut_piece(void *context, int64_t piece)
+{
+    const cutting *c = context;
+    const int64_t from = piece * PIECE, n = PC__MIN(PIECE, c->n - from);
+    memcpy(c->out + from, c->dy + from, (size_t)n * sizeof *c->out);
+    cut(c->out + from, c->y + from, n);
+}
+
+void PC__K(copy_cut_pairs)(const pc_bf16 *dy, const pc_bf16 *y, int64_t n, pc_bf16 *out)
+{
+    cutting c = {dy, y, out, n};
+    pc__parallel(pc__threads(n * 4), (n + PIECE - 1) / PIECE, cut_piece, &c);
 }
