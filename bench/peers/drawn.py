@@ -154,37 +154,66 @@ def clean(kind):
         torch.cuda.empty_cache()
 
 
-def measured(texts, options, program, device, begin):
-    """A row for each case, and errors; a line of each is printed."""
+def stretch(texts, options, device, begin, tell):
+    """A row, or an error, for each case is told and printed, and that there is time for no more."""
     import drawn_cases
     import drawn_turns
 
-    rows, errors = [], []
-    for text in texts:
+    program = drawn_turns.Program(*program_of(options.program), str(device), options.threads)
+    for i, text in enumerate(texts):
         if time.perf_counter() - begin > options.seconds:
-            print(f"no more cases after {options.seconds:g} s: {len(rows) + len(errors)} of {len(texts)}")
+            print(f"no more cases after {options.seconds:g} s: {i} of {len(texts)}", flush=True)
             break
         try:
-            rows.append(row_of(text, *drawn_turns.measure(text, drawn_cases.parse(text), program, options, device)))
-            print(shown(rows[-1]), flush=True)
+            row = row_of(text, *drawn_turns.measure(text, drawn_cases.parse(text), program, options, device))
+            tell(dict(row=row))
+            print(shown(row), flush=True)
         except KeyboardInterrupt:
-            print("stopped")
+            print("stopped", flush=True)
             break
         except Exception as error:
             words = str(error).splitlines() or [""]
-            errors.append((text, f"{type(error).__name__}: {words[0]}"))
-            print(f"  error {text}\n        {errors[-1][1]}", flush=True)
+            why = f"{type(error).__name__}: {words[0]}"
+            tell(dict(error=(text, why)))
+            print(f"  error {text}\n        {why}", flush=True)
         clean(device.type)
+
+
+def measured(texts, options, device, begin):
+    """Rows and errors, from a process that another one follows where a case ends it: some end PyTorch's."""
+    rows, errors, at = [], [], 0
+    while at < len(texts):
+        reading, writing = os.pipe()
+        child = os.fork()
+        if not child:
+            os.close(reading)
+            with os.fdopen(writing, "w") as out:
+                stretch(texts[at:], options, device, begin, lambda found: print(json.dumps(found), file=out, flush=True))
+            os._exit(0)
+        os.close(writing)
+        with os.fdopen(reading) as told:
+            for found in map(json.loads, told):
+                at += 1
+                if "row" in found:
+                    rows.append(found["row"])
+                else:
+                    errors.append(tuple(found["error"]))
+        ended = os.waitpid(child, 0)[1]
+        if not os.WIFSIGNALED(ended) or at == len(texts):
+            break
+        errors.append((texts[at], f"PyTorch's process was ended by signal {os.WTERMSIG(ended)}"))
+        print(f"  error {texts[at]}\n        {errors[-1][1]}", flush=True)
+        at += 1
     return rows, errors
 
 
-def in_two_parts(texts, options, program, device, begin):
+def in_two_parts(texts, options, device, begin):
     """All without compiling; then those below the ratio once more, which other processes compile in between."""
     plain = argparse.Namespace(**{**vars(options), "ways": [way for way in options.ways if "compile" not in way]})
-    rows, errors = measured(texts, plain, program, device, begin)
+    rows, errors = measured(texts, plain, device, begin)
     low = [row["case"] for row in rows if not row["ratio"] or row["ratio"] < options.compile_below]
     compile_first(low, options)
-    again, more = measured(low, options, program, device, begin)
+    again, more = measured(low, options, device, begin)
     newer = {row["case"]: row for row in again}
     return [newer.get(row["case"], row) for row in rows], errors + more
 
@@ -207,17 +236,14 @@ def main():
     logging.disable(logging.WARNING)
     import torch
 
-    import drawn_turns
-
     device, begin = torch.device("cuda:0" if kind == "cuda" else "cpu"), time.perf_counter()
     torch.backends.cudnn.benchmark = True
     if options.threads:
         torch.set_num_threads(options.threads)
     if options.compile_part:
         return compile_part(texts, options.compile_part, device)
-    program = drawn_turns.Program(*program_of(options.program), str(device), options.threads)
     print(f"{'ratio':>7} {'ours us':>10} {'':6} {'peer us':>10} {'':14} case; PyTorch {torch.__version__}", flush=True)
-    rows, errors = (in_two_parts if in_parts else measured)(texts, options, program, device, begin)
+    rows, errors = (in_two_parts if in_parts else measured)(texts, options, device, begin)
     report(rows, errors, options)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
