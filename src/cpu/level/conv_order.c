@@ -70,11 +70,13 @@ static bool is_narrow_product(const pc__conv *s)
     return one && (4 * s->o >= 3 * W || (2 * s->o >= W && s->c <= FEW) || (s->half && s->c >= MANY));
 }
 
-/* Products of bfloat16 by matrix registers, of whose columns few are no loss where each is a long sum. */
+/* Products of bfloat16 by matrix registers, of whose columns few are no loss where a row of the kernel is long. */
 static bool is_by_registers(const pc__conv *s)
 {
-    enum { LONG = 64 };
-    return s->half && !s->is_f16 && s->kh * s->kw * s->c >= LONG && pair_tiles_there();
+    enum { LONG = 64, LONG_FOR_SOME = 24, SOME = 3 };
+    const int64_t row = s->kw * s->c;
+    return s->half && !s->is_f16 && row >= (s->o >= SOME ? LONG_FOR_SOME : LONG) && (s->o >= SOME || !s->x_planes) &&
+           pair_tiles_there();
 }
 
 pc_status PC__R(conv2d_ordered)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,

@@ -20,13 +20,15 @@ enum {
     GROUP = 1 << 17,     /* and numbers: they stay in the second-level cache */
     ON_STACK = 1 << 14,  /* bytes of a small product */
     FEW_ROWS = 4,        /* that are multiplied along k, */
-    DOT_ROWS = 64,       /* or so many at most; of a task there */
+    DOT_ROWS = 64,       /* or so many at most; of a task there, */
+    DOT_ROWS_TILES = 8,  /* where there are matrix registers, */
     DOT_DEPTH = 256,     /* where k is this at least, which pays for adding up vectors */
     DOT_DEPTH_FEW = 64,  /* with few rows */
     DOT_COLUMNS = 24,    /* of a task there, */
     DOT_COLUMNS_FEW = 8, /* which are multiplied along k with any rows, as a tile has many more */
     FEW_COLUMNS = 1024,  /* of a task of few rows by rows of B */
     FEW_LEAST = 1 << 16, /* numbers of B for one row, and eight times as many for each one more */
+    SHORT = 1 << 14,     /* products at most that matrix registers take longer to begin than vectors to do */
 };
 
 typedef struct work {
@@ -67,7 +69,7 @@ static void dots_task(void *context, int64_t task)
 static bool is_along(const pc__gemm *g)
 {
     const int64_t few = PC__MIN(g->m, g->n);
-    const bool narrow = g->m <= DOT_ROWS || g->n <= DOT_COLUMNS_FEW;
+    const bool narrow = g->m <= (pair_tiles_there() ? DOT_ROWS_TILES : DOT_ROWS) || g->n <= DOT_COLUMNS_FEW;
     return g->a_cs == 1 && g->b_rs == 1 && (few <= FEW_ROWS ? g->k >= DOT_DEPTH_FEW : narrow && g->k >= DOT_DEPTH);
 }
 
@@ -175,6 +177,7 @@ static void multiply(const work *w, const pc_bf16 *a, int64_t a_row, int64_t row
         const int64_t width = round_up(PC__MIN(TILE_WIDTH, w->columns - first), W);
         pair_tile t = {.segments = 1,
                        .k = w->p->g->k,
+                       .by_vectors = w->p->g->m * w->p->g->n * w->p->g->k <= SHORT,
                        .a = a,
                        .a_row = a_row,
                        .b = w->packed + first * w->depth,

@@ -11,8 +11,9 @@
 enum {
     ROWS_LEAST = 5,
     COLUMNS = 64, /* of a task */
-    COLUMNS_LEAST = 9,
-    DEPTH_LEAST = 64,
+    COLUMNS_LEAST = 128,
+    DEPTH_LEAST = 128,
+    LONG = 256,    /* along k */
     MOST = 1 << 18 /* numbers of A: packed they stay in the second-level cache */
 };
 
@@ -31,12 +32,18 @@ static void pack_task(void *context, int64_t panel)
 {
     const product *x = context;
     const pc__gemm *g = x->p->g;
-    const int64_t rows = rows_of(g, panel), width = round_up(rows, W), depth = g->k / 2;
+    const int64_t rows = rows_of(g, panel), width = round_up(rows, W), depth = (g->k + 1) / 2;
+    const pc_bf16 *from = half_at(g->a, panel * TILE_WIDTH * g->a_rs);
     uint32_t *to = x->packed + panel * TILE_WIDTH * depth;
     if (rows < width)
         memset(to, 0, (size_t)(depth * width) * sizeof *to);
-    pc__turn((char *)to, width * 4, (const char *)half_at(g->a, panel * TILE_WIDTH * g->a_rs), g->a_rs * 2, rows, depth,
-             4);
+    if ((g->k | g->a_rs) % 2 == 0 && (uintptr_t)from % 4 == 0) { /* pairs where they lie */
+        pc__turn((char *)to, width * 4, (const char *)from, g->a_rs * 2, rows, depth, 4);
+        return;
+    }
+    for (int64_t r = 0; r < rows; r++, from += g->a_rs)
+        for (int64_t i = 0; i < depth; i++)
+            to[i * width + r] = from[2 * i].bits | (2 * i + 1 < g->k ? (uint32_t)from[2 * i + 1].bits << 16 : 0);
 }
 
 static void across_task(void *context, int64_t task)
@@ -51,7 +58,7 @@ static void across_task(void *context, int64_t task)
                        .k = g->k,
                        .a = half_at(g->b, first * g->b_cs),
                        .a_row = g->b_cs,
-                       .b = x->packed + row * (g->k / 2),
+                       .b = x->packed + row * ((g->k + 1) / 2),
                        .b_k = width,
                        .c = sums,
                        .c_row = width};
@@ -61,12 +68,11 @@ static void across_task(void *context, int64_t task)
     }
 }
 
-/* Columns of B would take longer to pack than to multiply. */
+/* Columns of B would take longer to pack than to multiply: by sizes alone, as the sums are others than those along k. */
 bool pairs_are_across(const pc__gemm *g)
 {
-    const bool in_pairs = g->a_cs == 1 && (g->k | g->a_rs) % 2 == 0 && (uintptr_t)half_at(g->a, 0) % 4 == 0;
-    return in_pairs && g->b_rs == 1 && g->m >= ROWS_LEAST && g->m * g->k <= MOST && g->n >= COLUMNS_LEAST &&
-           g->k >= DEPTH_LEAST && pair_tiles_there();
+    return g->a_cs == 1 && g->b_rs == 1 && g->m >= ROWS_LEAST && g->k >= DEPTH_LEAST && g->m * g->k <= MOST &&
+           g->n >= COLUMNS_LEAST && (g->k < LONG ? 4 : 2) * g->m <= g->n && pair_tiles_there();
 }
 
 pc_status gemm_pairs_across(const half_product *p)
@@ -74,7 +80,7 @@ pc_status gemm_pairs_across(const half_product *p)
     const pc__gemm *g = p->g;
     const int64_t panels = (g->m + TILE_WIDTH - 1) / TILE_WIDTH;
     const int threads = pc__threads((g->m + 8) * g->n * g->k);
-    product x = {p, pc__alloc_aligned((size_t)(round_up(g->m, W) * (g->k / 2)) * sizeof *x.packed, 64)};
+    product x = {p, pc__alloc_aligned((size_t)(round_up(g->m, W) * ((g->k + 1) / 2)) * sizeof *x.packed, 64)};
     if (!x.packed)
         return PC_ERR_MEMORY;
     pc__parallel(threads, panels, pack_task, &x);

@@ -6,7 +6,7 @@
 
 #define PAIRS __attribute__((target("avx512bf16")))
 
-enum { TILES_LEAST = 4 }; /* along k: shorter sums take no longer by vectors */
+enum { TILES_LEAST = 8 }; /* along k: shorter sums take no longer by vectors */
 
 bool pc__has_pairs(void)
 {
@@ -68,7 +68,7 @@ static pair_function *const functions[TILE_VECTORS + 1][TILE_ROWS_MAX + 1] = {
 /* By the matrix registers or not, whatever the number of rows: how they are shared among threads changes no bit. */
 void pair_rows_run(pair_tile *t, int64_t rows, int vectors)
 {
-    if (rows > 0 && t->k >= TILES_LEAST && pair_tiles_there()) {
+    if (rows > 0 && t->k >= TILES_LEAST && !t->by_vectors && pair_tiles_there()) {
         pair_tiles_run(t, rows, vectors);
         return;
     }

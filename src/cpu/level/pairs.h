@@ -22,6 +22,7 @@ typedef struct pair_tile {
     int64_t b_k, b_segment;
     float *c;
     int64_t c_row;
+    bool by_vectors; /* even where there are matrix registers */
 } pair_tile;
 
 /* Any number of rows. */

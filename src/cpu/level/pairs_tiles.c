@@ -117,6 +117,7 @@ TILES INLINE void rows_run(const pair_tile *t, int64_t rows, const int vectors)
                 take_ends(&last, a, t->a_row, rows, left);
             __asm__ volatile("" ::"m"(last)); /* which _tile_loadd does not say it reads */
             _tile_loadd(6, whole ? (const void *)a : last.row, whole ? t->a_row * 2 : (int64_t)sizeof *last.row);
+            __asm__ volatile("" : "+m"(last)); /* nor is it to be written before that */
             EACH_VECTOR(ADD_LEFT)
         }
     }
