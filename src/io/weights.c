@@ -247,7 +247,9 @@ static pc_status agree_on_path(pc_group *group, const char *path)
     for (size_t i = 0; i < n; i++) /* FNV-1a */
         mine.hash = (mine.hash ^ (unsigned char)path[i]) * 0x100000001b3u;
     snprintf(mine.end, sizeof mine.end, "%s", n < sizeof mine.end ? path : path + n - sizeof mine.end + 1);
-    pc_status status = all ? pc__group_exchange(group, &mine, sizeof mine, all) : PC_ERR_MEMORY;
+    pc_status status = pc__agree_on_success(group, all ? PC_OK : PC_ERR_MEMORY);
+    if (status == PC_OK)
+        status = pc__group_exchange(group, &mine, sizeof mine, all);
     for (int r = 1; r < group->size && status == PC_OK; r++)
         if (all[r].hash != all[0].hash)
             status =
