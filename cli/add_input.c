@@ -131,13 +131,14 @@ static side side_of_file(pc_tensor *file, int64_t n)
     return s;
 }
 
-/* Whether int64 has each sum. What has no partner is told where the shapes are compared. */
-static bool sums_fit(const side *a, const side *b)
+/* Whether int64, or int32, has each sum. What has no partner is told where the shapes are compared. */
+static bool sums_fit(const side *a, const side *b, bool int32)
 {
     int64_t sum;
     bool fit = true;
     for (int64_t i = 0; i < a->n && i < b->n; i++)
-        fit = fit && !__builtin_add_overflow(a->numbers[i].whole, b->numbers[i].whole, &sum);
+        fit = fit && !__builtin_add_overflow(a->numbers[i].whole, b->numbers[i].whole, &sum) &&
+              (!int32 || sum == (int32_t)sum);
     return fit;
 }
 
@@ -160,8 +161,8 @@ static const char *type_of_sums(const side *a, const side *b, const pc_tensor *b
     const pc_dtype file = beside ? pc_tensor_dtype(beside) : PC_I32;
     const bool real = file == PC_F32 || file == PC_F64; /* so are the sums, whatever is typed */
     const double most = fmax(a->most, b->most);
-    if (a->exact && b->exact && (real || sums_fit(a, b)))
-        return most <= half_int32 ? "int32" : "int64";
+    if (a->exact && b->exact && (real || sums_fit(a, b, false)))
+        return most <= half_int32 && (file != PC_I32 || sums_fit(a, b, true)) ? "int32" : "int64";
     if (real || !a->whole || !b->whole || (!beside && !sums_are_rounded(a, b)))
         return most <= float32_whole && file != PC_F64 ? "float32" : "float64";
     return NULL;

@@ -117,6 +117,11 @@ static void add_takes_arrays(void **state)
     assert_refused(&e, 2, "a number below 0 goes behind --");
     run(&e, "add", ON, "--", "-1", "1");
     assert_memory_equal(e.out, "c[0]=0\n1 element of int32", 25);
+    PC_SCOPE { /* nor do they go round beside a file's numbers */
+        assert_ok(pc_npy_save(pc_full(PC_SHAPE(2), 2000000000, PC_I32, PC_DEVICE_CPU), a));
+        run(&e, "add", a, "1000000000,1", ON);
+        assert_memory_equal(e.out, "c[0]=3000000000\nc[1]=2000000001\n2 elements of int64", 50);
+    }
     PC_SCOPE {
         pc_tensor *x = pc_arange(0, 6, 1, PC_I64, PC_DEVICE_CPU);
         assert_ok(pc_npy_save(pc_reshape(x, PC_SHAPE(2, 3)), a));
