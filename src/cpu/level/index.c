@@ -13,6 +13,7 @@ typedef struct picking {
     const int64_t *index;
     int64_t n, count, all, together; /* rows of `from` and of `to` in one of outer; of `to` in all; that are a piece */
     size_t row;                      /* bytes */
+    int64_t run, run_end;            /* of the index: neighbours, each one behind the one before */
 } picking;
 
 /* Where `row` is known when this is compiled, or not. */
@@ -64,6 +65,18 @@ void pc__pick_rows(char *to, const char *from, const int64_t *index, int64_t n, 
     }
 }
 
+/* Rows [first, first + n) of those that are picked from a block. Neighbours that stay neighbours are one copy. */
+static void pick_some(const picking *p, char *to, const char *from, int64_t first, int64_t n)
+{
+    const int64_t end = first + n, run = PC__MIN(PC__MAX(p->run, first), end),
+                  last = PC__MIN(PC__MAX(p->run_end, run), end);
+    pc__pick_rows(to, from, p->index + first, run - first, p->row);
+    if (last > run)
+        memcpy(to + (size_t)(run - first) * p->row, from + (size_t)p->index[run] * p->row,
+               (size_t)(last - run) * p->row);
+    pc__pick_rows(to + (size_t)(last - first) * p->row, from, p->index + last, end - last, p->row);
+}
+
 static void pick_piece(void *context, int64_t piece)
 {
     const picking *p = context;
@@ -71,9 +84,23 @@ static void pick_piece(void *context, int64_t piece)
     for (int64_t r = piece * p->together, n; r < end; r += n) {
         const int64_t outer = r / p->count, first = r - outer * p->count;
         n = PC__MIN(p->count - first, end - r);
-        pc__pick_rows(p->to + (size_t)(outer * p->count + first) * p->row, p->from + (size_t)(outer * p->n) * p->row,
-                      p->index + first, n, p->row);
+        pick_some(p, p->to + (size_t)(outer * p->count + first) * p->row, p->from + (size_t)(outer * p->n) * p->row,
+                  first, n);
     }
+}
+
+/* The longest run of neighbours, where it is a copy worth a call and there are several blocks: a padded row is most of one. */
+static void find_run(picking *p)
+{
+    enum { BLOCKS = 4, BYTES = 64 };
+    for (int64_t i = 0, begin = 0; p->all >= BLOCKS * p->count && i < p->count; i++) {
+        if (i > begin && p->index[i] != p->index[i - 1] + 1)
+            begin = i;
+        if (i + 1 - begin > p->run_end - p->run)
+            p->run = begin, p->run_end = i + 1;
+    }
+    if ((p->run_end - p->run) * (int64_t)p->row < BYTES)
+        p->run = p->run_end = 0;
 }
 
 PC__KERNEL(index_select)
@@ -93,6 +120,7 @@ PC__KERNEL(index_select)
                  .row = row};
     p.all = pc__outer_of(t, a->dim) * p.count;
     p.together = PC__MAX(PIECE / (int64_t)(row + sizeof *p.index), 1);
+    find_run(&p);
     pc__parallel(pc__threads(p.all * (int64_t)(4 * row + 16)), (p.all + p.together - 1) / p.together, pick_piece, &p);
     return PC_OK;
 }
