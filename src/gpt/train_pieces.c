@@ -6,27 +6,6 @@
 #include "gpt/train.h"
 #include "nn/optimizer.h"
 
-/* Which part of a whole one a parameter of the network is. */
-typedef struct search {
-    const pc_tensor *parameter;
-    const pc__cut *cut;
-} search;
-
-static pc_status match(void *context, const char *name, pc__named *p)
-{
-    search *s = context;
-    (void)name;
-    if (p->object == s->parameter)
-        s->cut = p->cut;
-    return PC_OK;
-}
-
-static const pc__cut *cut_of(const pc__gpt_training *t, const pc_tensor *parameter)
-{
-    search s = {.parameter = parameter};
-    return t->network && pc__module_each(t->gpt, match, &s) == PC_OK ? s.cut : NULL;
-}
-
 /* In bytes, of float32. Where ranks cannot share a dimension equally the last ones have zeros behind its end. */
 static pc__runs runs_of(const pc__cut *cut, const pc_tensor *own)
 {
@@ -54,7 +33,7 @@ static pc_status list_parameter(const pc__gpt_training *t, pc__gpt_pieces *p, in
     const int slots = t->optimizer->slots, n = p->count / (1 + slots);
     const char *name = t->zero ? NULL : t->optimizer->names[k].name;
     pc_tensor *own = t->zero ? pc__zero_parameter(t->zero, k, &name) : t->optimizer->parameters[k];
-    const pc__cut *cut = cut_of(t, own);
+    const pc__cut *cut = t->network ? pc__cut_find(t->gpt, own) : NULL;
     pc_tensor *whole = cut ? whole_of(cut, own) : own;
     for (int kind = -1; kind < slots; kind++) {
         pc_parameter *to = &p->list[(kind + 1) * n + k];

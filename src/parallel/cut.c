@@ -116,12 +116,16 @@ static pc_status find_cut(void *context, const char *name, pc__named *part)
     return PC_OK;
 }
 
+const pc__cut *pc__cut_find(pc_module *module, const pc_tensor *object)
+{
+    search s = {.object = object};
+    (void)pc__module_each(module, find_cut, &s);
+    return s.cut;
+}
+
 const pc__cut *pc__cut_of(pc_module *module, const pc__named *part)
 {
-    search s = {.object = part->object, .cut = part->cut};
-    if (!s.cut)
-        (void)pc__module_each(module, find_cut, &s);
-    return s.cut;
+    return part->cut ? part->cut : pc__cut_find(module, part->object);
 }
 
 static pc_status find_group(void *context, const char *name, pc__named *part)

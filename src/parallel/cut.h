@@ -14,7 +14,9 @@ pc_tensor *pc__cut_join(const pc__cut *cut, pc_tensor *own);
  * in all of them from where one has failed on. Each goes on to call it for all the others, so that nobody waits. */
 pc_tensor *pc__cut_join_next(const pc__cut *cut, pc_tensor *own, pc_status *status);
 
-/* The cut of what has several names in the network and is cut by one of them; NULL: it is whole. Without a network: of `part`. */
+/* The cut of what has several names in the network and is cut by one of them; NULL: it is whole. Without a network: of `part`. And
+ * of a tensor. */
+const pc__cut *pc__cut_find(pc_module *module, const pc_tensor *object);
 const pc__cut *pc__cut_of(pc_module *module, const pc__named *part);
 
 /* The group that tensors of a network are cut up among; NULL: none are. And whether they are by this one. */
