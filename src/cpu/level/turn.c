@@ -20,6 +20,23 @@
 #define LOW_8 0, 2
 #define HIGH_8 1, 3
 
+typedef void block_fn(char *to, int64_t to_row, const char *from, int64_t from_row);
+
+/* All of it in blocks of n x n, along the side whose rows lie further apart; both sides have as many at least. */
+static inline __attribute__((always_inline)) void in_blocks(char *to, int64_t to_row, const char *from,
+                                                            int64_t from_row, int64_t rows, int64_t columns,
+                                                            const int64_t bytes, const int64_t n, block_fn *block)
+{
+    const bool along = to_row > from_row;
+    const int64_t outer = along ? columns : rows, inner = along ? rows : columns;
+    for (int64_t i = 0; i < outer; i += n)
+        for (int64_t j = 0; j < inner; j += n) {
+            const int64_t a = PC__MIN(i, outer - n), b = PC__MIN(j, inner - n);
+            const int64_t r = along ? b : a, c = along ? a : b;
+            block(to + c * to_row + r * bytes, to_row, from + r * from_row + c * bytes, from_row);
+        }
+}
+
 #ifdef PC__LEVEL_v4
 #include <immintrin.h>
 
@@ -48,18 +65,6 @@ static void square_4(char *to, int64_t to_row, const char *from, int64_t from_ro
         _mm512_storeu_si512(to + i * to_row, _mm512_shuffle_i32x4(next[at], next[at + 8], 0x88));
         _mm512_storeu_si512(to + (i + 8) * to_row, _mm512_shuffle_i32x4(next[at], next[at + 8], 0xdd));
     }
-}
-
-static void squares_4(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows, int64_t columns)
-{
-    const bool along = to_row > from_row;
-    const int64_t outer = along ? columns : rows, inner = along ? rows : columns;
-    for (int64_t i = 0; i < outer; i += 16)
-        for (int64_t j = 0; j < inner; j += 16) {
-            const int64_t a = PC__MIN(i, outer - 16), b = PC__MIN(j, inner - 16);
-            const int64_t r = along ? b : a, c = along ? a : b;
-            square_4(to + c * to_row + r * 4, to_row, from + r * from_row + c * 4, from_row);
-        }
 }
 #endif
 
@@ -140,9 +145,7 @@ static void squares_4(char *to, int64_t to_row, const char *from, int64_t from_r
     {                                                                                                                  \
         if (few_##bytes(to, to_row, from, from_row, rows, columns))                                                    \
             return;                                                                                                    \
-        const bool along = to_row > from_row;                                                                          \
-        const int64_t outer = along ? columns : rows, inner = along ? rows : columns;                                  \
-        if (PC__MIN(outer, inner) < N_##bytes) {                                                                       \
+        if (PC__MIN(rows, columns) < N_##bytes) {                                                                      \
             int64_t done = 0;                                                                                          \
             if (columns > 1 && columns < N_##bytes)                                                                    \
                 for (; from_row > 0 && done + 2 * N_##bytes <= rows; done += N_##bytes)                                \
@@ -156,12 +159,7 @@ static void squares_4(char *to, int64_t to_row, const char *from, int64_t from_r
                 single_##bytes(to + done * to_row, to_row, from + done * (bytes), from_row, rows, columns - done);     \
             return;                                                                                                    \
         }                                                                                                              \
-        for (int64_t i = 0; i < outer; i += N_##bytes)                                                                 \
-            for (int64_t j = 0; j < inner; j += N_##bytes) {                                                           \
-                const int64_t a = PC__MIN(i, outer - N_##bytes), b = PC__MIN(j, inner - N_##bytes);                    \
-                const int64_t r = along ? b : a, c = along ? a : b;                                                    \
-                block_##bytes(to + c * to_row + r * (bytes), to_row, from + r * from_row + c * (bytes), from_row);     \
-            }                                                                                                          \
+        in_blocks(to, to_row, from, from_row, rows, columns, bytes, N_##bytes, block_##bytes);                         \
     }
 TURN(uint8_t, 1, 4)
 TURN(uint16_t, 2, 3)
@@ -180,7 +178,7 @@ void pc__turn(char *to, int64_t to_row, const char *from, int64_t from_row, int6
     case 4:
 #ifdef PC__LEVEL_v4
         if (rows >= 16 && columns >= 16) {
-            squares_4(to, to_row, from, from_row, rows, columns);
+            in_blocks(to, to_row, from, from_row, rows, columns, 4, 16, square_4);
             break;
         }
 #endif
