@@ -111,10 +111,8 @@ static pc_status in_few_rows(const half_product *p)
     if (!pairs)
         return PC_ERR_MEMORY;
     for (int64_t r = 0; r < g->m; r++)
-        for (int64_t k = 0; k < 2 * depth; k += 2) {
-            const pc_bf16 *at = half_at(g->a, r * g->a_rs + k * g->a_cs);
-            pairs[r * depth + k / 2] = at->bits | (k + 1 < g->k ? (uint32_t)at[g->a_cs].bits << 16 : 0);
-        }
+        for (int64_t k = 0; k < 2 * depth; k += 2)
+            pairs[r * depth + k / 2] = pair_of(half_at(g->a, r * g->a_rs + k * g->a_cs), g->a_cs, k + 1 < g->k);
     few_rows f = {p, pairs, depth};
     pc__parallel(pc__threads((g->m + 8) * g->n * g->k), (g->n + FEW_COLUMNS - 1) / FEW_COLUMNS, few_task, &f);
     pc__free(pairs);

@@ -43,7 +43,7 @@ static void pack_task(void *context, int64_t panel)
     }
     for (int64_t r = 0; r < rows; r++, from += g->a_rs)
         for (int64_t i = 0; i < depth; i++)
-            to[i * width + r] = from[2 * i].bits | (2 * i + 1 < g->k ? (uint32_t)from[2 * i + 1].bits << 16 : 0);
+            to[i * width + r] = pair_of(from + 2 * i, 1, 2 * i + 1 < g->k);
 }
 
 static void across_task(void *context, int64_t task)

@@ -25,6 +25,12 @@ typedef struct pair_tile {
     bool by_vectors; /* even where there are matrix registers */
 } pair_tile;
 
+/* Two numbers that lie so far apart; or the first beside 0. */
+static inline uint32_t pair_of(const pc_bf16 *first, int64_t apart, bool both)
+{
+    return first->bits | (both ? (uint32_t)first[apart].bits << 16 : 0);
+}
+
 /* Any number of rows. */
 #define pair_rows_run PC__K(pair_rows_run)
 void pair_rows_run(pair_tile *t, int64_t rows, int vectors);
