@@ -219,6 +219,17 @@ static pc_status meet(rank_work *r, char path[64])
     return status;
 }
 
+/* Once all have read it; a failure stays recorded. */
+static void leave(rank_work *r, pc_module *const nets[4])
+{
+    char path[64];
+    (void)!meet(r, path);
+    if (r->rank == 0)
+        (void)!unlink(path);
+    for (int i = 0; i < 4; i++)
+        pc_module_free(nets[i]);
+}
+
 static bool fails(pc_status status, pc_status expected, const char *words)
 {
     const bool so = status == expected && strstr(pc_error_last()->message, words);
@@ -249,13 +260,7 @@ static void files(rank_work *r)
         const pc_status status = pc_weights_save(net, "/no/such/folder");
         RANK_TRUE(fails(status, PC_ERR_FILE, r->rank ? "rank 0: " : "/no/such/folder"));
     }
-    RANK_OK(meet(r, path)); /* all have read it */
-    if (r->rank == 0)
-        (void)!unlink(path);
-    pc_module_free(whole);
-    pc_module_free(read);
-    pc_module_free(want);
-    pc_module_free(net);
+    leave(r, (pc_module *[]){whole, read, want, net});
 }
 
 /* In all or in none, wherever one rank has no memory on its device, or a copy fails: nobody waits, and what comes next is right. */
@@ -350,13 +355,7 @@ static void several_names(rank_work *r)
         RANK_OK(pc_tensor_parallel_join(net, read));
         RANK_TRUE(equal(pc_module_parameter(read, "2.weight"), all));
     }
-    RANK_OK(meet(r, path)); /* all have read it */
-    if (r->rank == 0)
-        (void)!unlink(path);
-    pc_module_free(whole);
-    pc_module_free(read);
-    pc_module_free(want);
-    pc_module_free(net);
+    leave(r, (pc_module *[]){whole, read, want, net});
 }
 
 /* A rank's own state, of which there may be as much as of the whole one. */
