@@ -1,6 +1,6 @@
-/* pool_adaptive.c: pooling to a given size. Means are those of the whole picture, or of whole rows, or resampled by area, or where windows are equal those
- * of pool2d: on GPUs, for on the CPU that would ask for another order of memory. Maxima are those of equal windows, of a picture that
- * has the last place of a shorter window again. */
+/* pool_adaptive.c: pooling to a given size. Means are those of the whole picture, or of whole rows, or resampled by area, or where
+ * windows are equal those of pool2d: on GPUs, for on the CPU that would ask for another order of memory. Maxima are those of equal
+ * windows, of a picture that has the last place of a shorter window again. */
 #include "ops/pool2d.h"
 #include "ops/resampled.h"
 #include "ops/table.h"
